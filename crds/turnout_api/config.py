@@ -1,0 +1,282 @@
+"""The router's configuration: one file that `resolve` writes and a person can write by hand.
+
+Names are those of the requirement texts, in snake case (`cluster.node_id`, `models.startup_model`, `backend.mode`).
+Secrets never stand in it: it names files. Durations read `10s`. An unknown key is refused, with its name, so that a
+misspelt setting never silently keeps its default.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from turnout_api.durations import Duration
+from turnout_api.vocabulary import BackendMode, Capability, Family, Lane, Policy, Role
+
+MEBIBYTE = 1024 * 1024
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class ClusterConfig(_Section):
+    """`cluster`: who this router is, whom it knows, and the settings that the master shares with its slaves."""
+
+    role: Role = Role.STANDALONE
+    node_id: Annotated[str, Field(min_length=1, max_length=253)]
+    """Unique in the cluster. Several pods of one node are `NAME.POD`."""
+    node: str = ""
+    """The name of the RouterNode; defaults to `node_id`."""
+    token_file: str = ""
+    """File with the cluster token. Required for Master and Slave."""
+    token_previous_file: str = ""
+    """File with the token that is being rotated out; both are accepted."""
+    master_url: str = ""
+    public_url: str = ""
+    slave_urls: list[str] = []
+    store_dir: str = ""
+    """Folder of `router.db`; empty = in memory, nothing survives a restart."""
+
+    sync_interval: Duration = 10.0
+    """A slave registers again this often."""
+    health_interval: Duration = 5.0
+    """A master polls each slave, and a router probes its own backends, this often."""
+    poll_timeout: Duration = 5.0
+    """A poll without an answer for this long has failed."""
+    max_queue_depth: Annotated[int, Field(ge=1, le=100_000)] = 1024
+    """Requests of one model that wait in a router; the next one gets 429."""
+    max_queue_wait: Duration = 600.0
+    """A request that waited this long gets 429."""
+    max_body_bytes: Annotated[int, Field(ge=1024, le=2 * 1024 * MEBIBYTE)] = 64 * MEBIBYTE
+    """A larger request body gets 413 and is not read to its end."""
+    explanation_headers: bool = True
+    """Whether answers carry `x-turnout-model`, `x-turnout-node`, `x-turnout-rule`."""
+    endpoint_policy: Policy = Policy.ROUND_ROBIN
+    """How one model's endpoints share its requests."""
+    analytics: bool = True
+    refusal_patterns: dict[Family, list[str]] = {}
+    """What counts as "this model cannot read images", by backend family."""
+
+    scheduling_backend_depth: Annotated[int, Field(ge=1, le=64)] = 2
+    scheduling_refresh_interval: Duration = 10.0
+    scheduling_min_samples: Annotated[int, Field(ge=1, le=100_000)] = 20
+    scheduling_sample_window: Duration = 86_400.0
+    scheduling_lease_ttl: Duration = 30.0
+    scheduling_context_reserve: Annotated[int, Field(ge=0, le=1_000_000)] = 256
+    offload_probe_idle: Duration = 5.0
+    offload_faster_helper_slots: Annotated[int, Field(ge=1, le=3)] = 2
+    offload_slower_helper_slots: Annotated[int, Field(ge=1, le=64)] = 1
+    offload_probe_slots: Annotated[int, Field(ge=1, le=1)] = 1
+    offload_hold_for_faster_helper: bool = True
+    offload_restore_delay: Duration = 1.5
+    offload_lent_stall_timeout: Duration = 180.0
+    offload_decisions_retention: Duration = 2_592_000.0
+    offload_decisions_max_rows: Annotated[int, Field(ge=1000, le=100_000_000)] = 1_000_000
+    offload_max_helpers: Annotated[int, Field(ge=1, le=64)] = 1
+
+    @model_validator(mode="after")
+    def _lease_outlives_two_ticks(self) -> Self:
+        if self.scheduling_lease_ttl < 2 * self.scheduling_refresh_interval:
+            raise ValueError(
+                f"scheduling_lease_ttl ({self.scheduling_lease_ttl:g}s) must be at least twice "
+                f"scheduling_refresh_interval ({self.scheduling_refresh_interval:g}s), else a lease ends between two ticks"
+            )
+        return self
+
+
+class AssetConfig(_Section):
+    path: str
+    hash: str
+
+
+class PriceConfig(_Section):
+    """Millionths of the currency; None = unpriced."""
+
+    input_micros_per_million_tokens: int = 0
+    output_micros_per_million_tokens: int = 0
+    micros_per_request: int = 0
+
+
+class ModelConfig(_Section):
+    """One model of this node."""
+
+    id: Annotated[str, Field(min_length=1, max_length=253)]
+    """The local ID: unique on the node."""
+    public_id: str = ""
+    """What clients call it; defaults to `id`."""
+    backend: str
+    backend_model: str = ""
+    """What the backend calls it; defaults to `id`."""
+    capabilities: list[Capability] = [Capability.TEXT]
+    context_window: int | None = None
+    parallel: int | None = None
+    weights_hash: str | None = None
+    config_hash: str
+    assets: list[AssetConfig] = []
+    price: PriceConfig | None = None
+
+    @property
+    def public_name(self) -> str:
+        """The declared public ID, before any suffix."""
+        return self.public_id or self.id
+
+    @property
+    def backend_name(self) -> str:
+        """The name that goes into the request to the backend."""
+        return self.backend_model or self.id
+
+
+class BackendConfig(_Section):
+    """A server on localhost: reached by `url`, or started from `command`."""
+
+    name: Annotated[str, Field(min_length=1, max_length=63)]
+    family: Family
+    url: str = ""
+    command: list[str] = []
+    """Started, supervised and stopped by the router. `${PORT}` is replaced; `${MODEL}` makes it one process a model."""
+    env: dict[str, str] = {}
+    start_timeout: Duration = 600.0
+    """A process that is not ready after this long is stopped, and its load has failed."""
+    stop_timeout: Duration = 10.0
+    """Between SIGTERM and SIGKILL."""
+
+    @model_validator(mode="after")
+    def _is_reachable(self) -> Self:
+        if bool(self.url) == bool(self.command):
+            raise ValueError(f"backend {self.name}: give either url or command")
+        return self
+
+
+class ModelsConfig(_Section):
+    config_dir: str = ""
+    """Folder of further model entries, one YAML file each."""
+    shared_dir: str = ""
+    file_roots: list[str] = []
+    startup_model: str = ""
+    """Local ID of the model that is loaded at start; empty = none."""
+    local: list[ModelConfig] = []
+
+
+class BackendSection(_Section):
+    mode: BackendMode = BackendMode.EAGER
+    exclusive: bool = False
+    """At most one model is loaded at a time on this node."""
+    backends: list[BackendConfig] = []
+
+
+class LinkConfig(_Section):
+    name: str
+    lane: Lane
+    owner_node: str
+    owner_model: str
+    helper_node: str
+    helper_model: str
+    load_if_unloaded: bool = True
+    restore_after_borrow: bool = True
+
+
+class TargetConfig(_Section):
+    model: str = ""
+    pool: str = ""
+
+
+class RuleConfig(_Section):
+    name: str
+    when: dict[str, object] = {}
+    action: Literal["Route", "Deny", "Jump"] = "Route"
+    targets: list[TargetConfig] = []
+    deny_status: int | None = None
+    deny_message: str = ""
+    jump_to: str = ""
+    tag: str = ""
+
+
+class FrontendConfig(_Section):
+    name: str
+    model_name: str
+    rules: list[RuleConfig] = []
+    default_targets: list[TargetConfig] = []
+
+
+class PoolMemberConfig(_Section):
+    model: str
+    weight: int = 1
+
+
+class PoolConfig(_Section):
+    name: str
+    policy: Policy | None = None
+    members: list[PoolMemberConfig] = []
+
+
+class GuardianConfig(_Section):
+    name: str
+    scope_node: str = ""
+    scope_model: str = ""
+    guardian_node: str
+    guardian_model: str
+
+
+class RecipeComponentConfig(_Section):
+    capability: Capability
+    node: str
+    model: str
+
+
+class RecipeConfig(_Section):
+    name: str
+    public_id: str
+    components: list[RecipeComponentConfig] = []
+
+
+class AccessConfig(_Section):
+    """Files that say who may call. Their shapes are in `docs/configuration.md`."""
+
+    gateway_key_file: str = ""
+    """The gateway master key: one API key that may call every model."""
+    clients_file: str = ""
+    admins_file: str = ""
+
+
+class ListenConfig(_Section):
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8900
+    """Clients and the cluster; 0 = any free port."""
+    health_host: str = "127.0.0.1"
+    health_port: Annotated[int, Field(ge=0, le=65535)] = 8901
+    """`/healthz`, `/readyz`, `/metrics`."""
+
+
+class RouterConfig(_Section):
+    """Everything that one router needs to know."""
+
+    generation: Annotated[int, Field(ge=0)] = 0
+    """Only grows; a router takes the higher of what it stored and what it is given."""
+    cluster: ClusterConfig
+    listen: ListenConfig = ListenConfig()
+    access: AccessConfig = AccessConfig()
+    models: ModelsConfig = ModelsConfig()
+    backend: BackendSection = BackendSection()
+    names: dict[str, list[str]] = {}
+    """Identity hashes of each public ID in the order first seen: the first keeps the bare name (see `identity`)."""
+    frontends: list[FrontendConfig] = []
+    pools: list[PoolConfig] = []
+    links: list[LinkConfig] = []
+    guardians: list[GuardianConfig] = []
+    recipes: list[RecipeConfig] = []
+
+    @model_validator(mode="after")
+    def _names_agree(self) -> Self:
+        backends = {backend.name for backend in self.backend.backends}
+        if len(backends) != len(self.backend.backends):
+            raise ValueError("backend.backends: two backends have one name")
+        seen: set[str] = set()
+        for model in self.models.local:
+            if model.id in seen:
+                raise ValueError(f"models.local: {model.id} is there twice")
+            if model.backend not in backends:
+                raise ValueError(f"models.local: {model.id} names backend {model.backend!r}, which is not declared")
+            seen.add(model.id)
+        if self.models.startup_model and self.models.startup_model not in seen:
+            raise ValueError(f"models.startup_model: {self.models.startup_model!r} is not a model of this node")
+        return self

@@ -1,0 +1,40 @@
+"""Public names with stable suffixes.
+
+Problem: two nodes may declare one public ID for models that are not the same. Idea: a ledger keeps, for each public
+ID, the identity hashes in the order in which they were first seen. The first keeps the bare ID, later ones get `-2`,
+`-3`, … A number is never reused, so the name of a model does not change when another one goes away.
+
+The operator keeps the ledger (`turnout up`: in its state folder); a master extends a copy of it for models that only
+its slaves declare.
+"""
+
+from collections.abc import Collection, Mapping
+
+Ledger = Mapping[str, list[str]]
+"""Public ID → identity hashes; an empty string is a number that is skipped because that name is taken."""
+
+
+def extend(ledger: Ledger, seen: Collection[tuple[str, str]]) -> dict[str, list[str]]:
+    """The ledger with every (public ID, identity hash) of `seen` in it, in the order given."""
+    grown = {public_id: list(hashes) for public_id, hashes in ledger.items()}
+    declared = set(grown) | {public_id for public_id, _ in seen}
+    for public_id, identity in seen:
+        hashes = grown.setdefault(public_id, [])
+        if identity in hashes:
+            continue
+        while hashes and _suffixed(public_id, len(hashes)) in declared:
+            hashes.append("")  # that name is somebody's own public ID
+        hashes.append(identity)
+    return grown
+
+
+def public_name(ledger: Ledger, public_id: str, identity: str) -> str:
+    """The name that clients use. Raises KeyError for an identity that the ledger does not hold."""
+    hashes = ledger[public_id]
+    if identity not in hashes:
+        raise KeyError(identity)
+    return _suffixed(public_id, hashes.index(identity))
+
+
+def _suffixed(public_id: str, index: int) -> str:
+    return public_id if index == 0 else f"{public_id}-{index + 1}"

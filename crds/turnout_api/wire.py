@@ -1,0 +1,140 @@
+"""What routers say to each other. JSON over HTTP, bearer cluster token, paths under `/router/v1/node/`.
+
+A reader ignores fields that it does not know, so that a cluster can be upgraded one router at a time.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from turnout_api.vocabulary import Capability, Family, Role
+
+NODE_PREFIX = "/router/v1/node"
+SERVE_PREFIX = NODE_PREFIX + "/serve"
+
+REQUEST_ID = "x-request-id"
+MODEL_HEADER = "x-turnout-model"
+"""Client side: the model that answered. Master → slave: the local ID, so that the slave need not parse the body."""
+NODE_HEADER = "x-turnout-node"
+RULE_HEADER = "x-turnout-rule"
+LENT_HEADER = "x-turnout-lent-to"
+STAGE_HEADER = "x-turnout-stage"
+"""On a router's own error answer: `unsent` = no backend saw the request, so another node may get it."""
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class ModelRecord(_Message):
+    """One model of one node, as the cluster knows it."""
+
+    public_id: str
+    local_id: str
+    node_id: str
+    source: Literal["local", "remote"] = "local"
+    backend: str
+    family: Family
+    capabilities: list[Capability]
+    config_hash: str
+    weights_hash: str | None = None
+    asset_hashes: list[str] = []
+    context_window: int | None = None
+    parallel: int | None = None
+    available: bool
+    """Its lane on the node is ready."""
+    reason: str = ""
+    """Why it is not available."""
+    loaded: bool = False
+
+
+class Snapshot(_Message):
+    """`GET snapshot`, and the body of a registration: what a node advertises."""
+
+    node_id: str
+    node: str
+    role: Role
+    url: str
+    instance: str
+    """A random ID of this run of the process: a restarted node is told from a second one with the same `node_id`."""
+    version: str
+    generation: int
+    draining: bool = False
+    models: list[ModelRecord]
+
+
+class Registered(_Message):
+    """Answer to `POST register`."""
+
+    master_node_id: str
+    sync_interval_s: float
+
+
+class ConfigAccepted(_Message):
+    """Answer to `POST config`."""
+
+    generation: int
+    changed: bool
+
+
+class ModelQueue(_Message):
+    """A model's waiting and running requests."""
+
+    model: str
+    queued: int
+    running: int
+    loaded: bool
+    loading_s: float | None = None
+    """Seconds since its load began."""
+
+
+class QueueReport(_Message):
+    """`GET queue`."""
+
+    node_id: str
+    accepting: bool
+    idle_s: float
+    """Since the node's last own request ended; 0 while one runs or waits."""
+    models: list[ModelQueue]
+
+
+class NodeHealth(_Message):
+    """A node as the master sees it."""
+
+    node_id: str
+    node: str
+    url: str
+    healthy: bool
+    reason: str = ""
+    last_seen_s: float | None = None
+    """Seconds since its last good poll or registration."""
+
+
+class PublicModel(_Message):
+    """A name that clients may use."""
+
+    name: str
+    nodes: list[str]
+    available: bool
+
+
+class NodeStatus(_Message):
+    """`GET status`: slow facts for the operator, `turnout up` and people."""
+
+    node_id: str
+    role: Role
+    version: str
+    generation: int
+    draining: bool
+    uptime_s: float
+    models: list[ModelRecord]
+    nodes: list[NodeHealth] = []
+    public_models: list[PublicModel] = []
+    queue: QueueReport
+
+
+class ErrorBody(_Message):
+    """A router's own error on a cluster path."""
+
+    code: Annotated[str, Field(pattern=r"^[a-z_]+$")]
+    message: str

@@ -1,0 +1,1 @@
+"""The Kubernetes operator: reads resources, resolves them, delivers configuration and writes status."""

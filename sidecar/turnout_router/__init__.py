@@ -1,0 +1,1 @@
+"""The router: gateway, cluster membership, runtime and backends of one node."""

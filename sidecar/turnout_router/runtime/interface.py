@@ -1,0 +1,114 @@
+"""What the request path needs from the runtime of its node.
+
+The runtime is the one owner of "what is loaded". A request *claims* its model: it waits in that model's queue until the
+model is loaded and has a free slot, then it holds the runtime until it is *released*. A claim that is cancelled while
+it waits leaves the queue; nothing else needs to be told.
+
+Errors:
+
+    RuntimeRefusal
+    ├── UnknownModel     no such local ID
+    ├── QueueFull        `max_queue_depth` requests wait already            → 429
+    ├── QueueTimeout     waited `max_queue_wait`                            → 429 (503 when the backend is not ready)
+    ├── NotReady         the backend of the model does not answer           → 503
+    ├── LoadFailed       the model could not be loaded, with the reason     → 503
+    └── Draining         the node takes nothing new                         → 503
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from turnout_api.config import RouterConfig
+from turnout_api.vocabulary import Family
+from turnout_api.wire import ModelRecord, QueueReport
+from turnout_router.upstream.interface import Origin
+
+
+class RuntimeRefusal(Exception):
+    """A claim that cannot be had. `retry_after_s` is None when nothing is known."""
+
+    retry_after_s: float | None = None
+
+
+class UnknownModel(RuntimeRefusal): ...
+
+
+class QueueFull(RuntimeRefusal): ...
+
+
+class QueueTimeout(RuntimeRefusal): ...
+
+
+class NotReady(RuntimeRefusal): ...
+
+
+class LoadFailed(RuntimeRefusal): ...
+
+
+class Draining(RuntimeRefusal): ...
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A slot at a loaded model. Whoever holds it calls `NodeRuntime.release` exactly once."""
+
+    request_id: str
+    model: str
+    """Local ID."""
+    backend_model: str
+    """What the backend calls it."""
+    family: Family
+    origin: Origin
+    queued_s: float
+    """How long it waited, a load included."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRecord:
+    """One load that ended. Every successful one is a sample of the model's load time."""
+
+    model: str
+    started_at: float
+    """Wall clock, seconds since the epoch."""
+    seconds: float
+    displaced: tuple[str, ...]
+    """Local IDs that had to go for it."""
+    error: str = ""
+    """Empty = it succeeded."""
+
+
+class NodeRuntime(Protocol):
+    """The runtime of this node. All methods belong to one event loop."""
+
+    async def start(self) -> None:
+        """Start backends that are not lazy, the startup model and the probes. Does not wait for them."""
+
+    async def stop(self) -> None:
+        """Stop every process that the router started; returns when all are gone."""
+
+    async def claim(self, model: str, request_id: str) -> Claim:
+        """Wait for a slot. Raises RuntimeRefusal. Cancellation leaves the queue (or gives the slot back)."""
+
+    def release(self, claim: Claim) -> None:
+        """Give the slot back; the next in the queue is woken."""
+
+    async def load(self, model: str) -> LoadRecord:
+        """Load a model without a request."""
+
+    async def unload(self, model: str) -> None:
+        """Unload a model once its requests have ended."""
+
+    def drain(self) -> None:
+        """Take nothing new; what waits gets Draining, what runs goes on."""
+
+    async def reconfigure(self, config: RouterConfig) -> None:
+        """Take a new configuration: what is gone drains, what is new appears, what is unchanged is not disturbed."""
+
+    def family(self, model: str) -> Family:
+        """Backend family of a local model. Raises UnknownModel."""
+
+    def records(self) -> list[ModelRecord]:
+        """The models of this node, with availability (its lane is ready) and why not."""
+
+    def queue(self) -> QueueReport:
+        """Waiting and running requests by model."""
