@@ -1,0 +1,1 @@
+"""Drivers of backend families, and supervision of processes."""

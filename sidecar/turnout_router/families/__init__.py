@@ -1,0 +1,1 @@
+"""API families of clients: paths, error shapes, model names in bodies, translation."""

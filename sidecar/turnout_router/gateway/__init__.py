@@ -1,0 +1,1 @@
+"""The request path: clients and masters in, backends and slaves out."""

@@ -1,0 +1,1 @@
+"""The one owner of "what is loaded" on a node."""

@@ -1,0 +1,1 @@
+"""SQLite: what a router keeps."""
