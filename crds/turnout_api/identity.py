@@ -38,3 +38,8 @@ def public_name(ledger: Ledger, public_id: str, identity: str) -> str:
 
 def _suffixed(public_id: str, index: int) -> str:
     return public_id if index == 0 else f"{public_id}-{index + 1}"
+
+
+def all_names(ledger: Ledger) -> list[str]:
+    """Every public name that the ledger has given out."""
+    return [_suffixed(public_id, i) for public_id, hashes in ledger.items() for i, h in enumerate(hashes) if h]

@@ -34,6 +34,8 @@ class ModelRecord(_Message):
     node_id: str
     source: Literal["local", "remote"] = "local"
     backend: str
+    backend_model: str = ""
+    """The name that the backend puts into its answers, so that the master recognises it without a parse."""
     family: Family
     capabilities: list[Capability]
     config_hash: str

@@ -1,0 +1,148 @@
+"""Who may call: cluster tokens between routers, API keys of clients.
+
+Problem: a comparison that stops at the first wrong byte tells an attacker how far he got, and one on text raises for a
+non-ASCII header. Idea: both sides are hashed and compared as bytes in constant time; whatever a header holds, the
+answer is yes or no, never an exception. A token that is empty, short or a placeholder stops the router at its start.
+"""
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from turnout_api.config import AccessConfig, ClusterConfig
+from turnout_api.vocabulary import Role
+
+MIN_TOKEN_BYTES = 16
+MAX_TOKEN_BYTES = 4096
+PLACEHOLDERS = ("changeme", "change-me", "change_me", "placeholder", "replaceme", "replace-me", "replace_me", "your-token", "yourtoken")  # fmt: skip
+"""A token that contains one of these was copied from an example."""
+
+
+class AccessError(Exception):
+    """A secret that cannot be used; the message says which file and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A client that proved who it is."""
+
+    name: str
+    roles: frozenset[str] = frozenset()
+    models: frozenset[str] | None = None
+    """Public names that it may use; None = all."""
+
+
+class ClusterTokens:
+    """The token of the cluster, and the previous one while it is rotated out."""
+
+    def __init__(self, current: str, previous: str = "") -> None:
+        self.current = current
+        self._digests = [sha256(token.encode()).digest() for token in (current, previous) if token]
+
+    def accepts(self, authorization: Sequence[str]) -> bool:
+        """Whether these `Authorization` values (all that the request had) carry a valid token."""
+        token = bearer(authorization)
+        if not token:
+            return False
+        digest = sha256(token).digest()
+        # no `any`: it would stop at the first match and tell which of the two is in use
+        return sum(hmac.compare_digest(digest, known) for known in self._digests) > 0
+
+
+class ApiKeys:
+    """API keys, known by their SHA-256 only."""
+
+    def __init__(self, callers: dict[bytes, Caller]) -> None:
+        self._callers = callers
+
+    def caller(self, authorization: Sequence[str], api_key: Sequence[str] = ()) -> Caller | None:
+        """Who calls, from `Authorization: Bearer` or, as Anthropic's clients send it, `x-api-key`."""
+        token = bearer(authorization) if authorization else _raw(api_key)
+        # a lookup by digest takes the same time for every wrong key: where it misses depends on the hash alone
+        return self._callers.get(sha256(token).digest()) if token else None
+
+
+def bearer(values: Sequence[str]) -> bytes:
+    """The token of exactly one `Authorization: Bearer TOKEN` value, else `b""`."""
+    raw = _raw(values)
+    scheme, _, token = raw.partition(b" ")
+    return token.strip() if scheme.lower() == b"bearer" else b""
+
+
+def _raw(values: Sequence[str]) -> bytes:
+    if len(values) != 1 or len(values[0]) > MAX_TOKEN_BYTES:
+        return b""
+    return values[0].encode("utf-8", "surrogateescape")
+
+
+def load_cluster_tokens(cluster: ClusterConfig) -> ClusterTokens | None:
+    """The cluster's tokens; None for a Standalone without one. Raises AccessError."""
+    if not cluster.token_file:
+        if cluster.role is Role.STANDALONE:
+            return None
+        raise AccessError(f"cluster.token_file is missing: a {cluster.role} needs the token that its cluster shares")
+    current = read_secret(cluster.token_file, "the cluster token")
+    previous = read_secret(cluster.token_previous_file, "the previous token") if cluster.token_previous_file else ""
+    return ClusterTokens(current, previous)
+
+
+def load_api_keys(access: AccessConfig) -> ApiKeys:
+    """The keys that clients may use. Raises AccessError."""
+    callers: dict[bytes, Caller] = {}
+    if access.gateway_key_file:
+        key = read_secret(access.gateway_key_file, "the gateway key")
+        callers[sha256(key.encode()).digest()] = Caller("gateway")
+    if access.clients_file:
+        for client in _read_clients(access.clients_file):
+            models = frozenset(client.models) if client.models is not None else None
+            callers[bytes.fromhex(client.key_sha256)] = Caller(client.name, frozenset(client.roles), models)
+    if not callers:
+        raise AccessError("no client could call: set access.gateway_key_file or access.clients_file")
+    return ApiKeys(callers)
+
+
+def read_secret(path: str, what: str) -> str:
+    """The one line of a secret file. Raises AccessError for one that is missing, empty, short or a placeholder."""
+    try:
+        text = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise AccessError(f"{what} cannot be read from {path}: {error}") from error
+    if not text:
+        raise AccessError(f"{what} in {path} is empty")
+    folded = text.lower()
+    if any(word in folded for word in PLACEHOLDERS) or (text[0], text[-1]) == ("<", ">"):
+        raise AccessError(f"{what} in {path} is a placeholder: make one with `openssl rand -hex 32`")
+    if len(text.encode()) < MIN_TOKEN_BYTES:
+        raise AccessError(
+            f"{what} in {path} is shorter than {MIN_TOKEN_BYTES} bytes: make one with `openssl rand -hex 32`"
+        )
+    return text
+
+
+class _Client(BaseModel):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    key_sha256: Annotated[str, Field(alias="keySha256", pattern=r"^[0-9a-f]{64}$")]
+    roles: list[str] = []
+    models: list[str] | None = None
+
+
+class _Clients(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    clients: list[_Client]
+
+
+def _read_clients(path: str) -> list[_Client]:
+    try:
+        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        return _Clients.model_validate(document).clients
+    except (OSError, yaml.YAMLError, ValidationError) as error:
+        raise AccessError(f"the clients in {path} cannot be used: {error}") from error

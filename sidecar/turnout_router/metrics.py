@@ -1,0 +1,91 @@
+"""Metrics of one router, in a registry of their own so that several routers live in one process.
+
+Label values are names that somebody declared; a model that a client made up is counted as `unknown`, so that the number
+of series is bounded by the configuration.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+UNKNOWN = "unknown"
+SECONDS = (0.001, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One value of a gauge that is read when somebody asks."""
+
+    name: str
+    help: str
+    labels: dict[str, str]
+    value: float
+
+
+class _Readings(Collector):
+    def __init__(self, read: Callable[[], Iterable[Sample]]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        families: dict[str, GaugeMetricFamily] = {}
+        for sample in self._read():
+            family = families.get(sample.name)
+            if family is None:
+                family = families[sample.name] = GaugeMetricFamily(sample.name, sample.help, labels=list(sample.labels))
+            family.add_metric(list(sample.labels.values()), sample.value)
+        return families.values()
+
+
+class Metrics:
+    """Counters and histograms that the router writes, gauges that are read from their owners."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._children: dict[tuple[str, str, str], Counter] = {}
+
+    @cached_property
+    def requests(self) -> Counter:
+        return self._counter("requests", "Client requests that ended.", "model", "node", "outcome")
+
+    @cached_property
+    def queued_seconds(self) -> Histogram:
+        return Histogram("turnout_queued_seconds", "Waited for a slot.", ["model"], buckets=SECONDS, registry=self.registry)  # fmt: skip
+
+    @cached_property
+    def refused(self) -> Counter:
+        return self._counter("refused", "Requests that the router answered itself.", "code")
+
+    @cached_property
+    def failovers(self) -> Counter:
+        return self._counter("failovers", "Requests that went to another node because none had seen them.", "model")
+
+    @cached_property
+    def polls_failed(self) -> Counter:
+        return self._counter("polls_failed", "Polls of a node that failed.", "url")
+
+    @cached_property
+    def records_dropped(self) -> Counter:
+        return self._counter("records_dropped", "Rows that the store could not take in time.", "table")
+
+    @cached_property
+    def inflight(self) -> Gauge:
+        return Gauge("turnout_inflight_requests", "Client requests that have not ended.", registry=self.registry)
+
+    def request_ended(self, model: str, node: str, outcome: str) -> None:
+        """Count one request; children are kept, as looking one up by labels costs more than the increment."""
+        key = (model, node, outcome)
+        child = self._children.get(key)
+        if child is None:
+            child = self._children[key] = self.requests.labels(*key)
+        child.inc()
+
+    def read_from(self, read: Callable[[], Iterable[Sample]]) -> None:
+        """Gauges that are computed when somebody scrapes."""
+        self.registry.register(_Readings(read))
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"turnout_{name}", text, labels, registry=self.registry)

@@ -1,0 +1,138 @@
+"""`router.db`: SQLite in WAL mode, STRICT tables, numbered migrations, one writer.
+
+The request path never waits for the disk: rows go to a bounded buffer, and one task writes what has gathered in a
+thread, `FLUSH_INTERVAL_S` apart. A row that finds the buffer full is dropped and counted. `close` writes the rest.
+"""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import astuple, fields
+from pathlib import Path
+
+from turnout_router.runtime.interface import LoadRecord
+from turnout_router.store.records import RequestRecord
+
+FLUSH_INTERVAL_S = 0.2
+MAX_BUFFERED_ROWS = 50_000
+
+_COLUMNS = [field.name for field in fields(RequestRecord)]
+_INSERT_REQUEST = f"INSERT INTO requests ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - names of our own dataclass
+_INSERT_LOAD = "INSERT INTO loads (model, started_at, seconds, displaced, error) VALUES (?, ?, ?, ?, ?)"
+
+MIGRATIONS: Sequence[str] = (
+    """
+    CREATE TABLE requests (
+        request_id TEXT NOT NULL, ts REAL NOT NULL, path TEXT NOT NULL, caller TEXT NOT NULL, model TEXT NOT NULL,
+        node TEXT NOT NULL, local_id TEXT NOT NULL, stream INTEGER NOT NULL, status INTEGER NOT NULL,
+        outcome TEXT NOT NULL, code TEXT NOT NULL, queued_s REAL NOT NULL, first_byte_s REAL, total_s REAL NOT NULL,
+        attempts INTEGER NOT NULL, bytes_in INTEGER NOT NULL, bytes_out INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX requests_ts ON requests (ts);
+    CREATE INDEX requests_id ON requests (request_id);
+    CREATE TABLE loads (
+        model TEXT NOT NULL, started_at REAL NOT NULL, seconds REAL NOT NULL, displaced TEXT NOT NULL, error TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE kept (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+    """,
+)
+
+
+class Store:
+    """One router's database. Made by `Store.open`, ended by `close`."""
+
+    def __init__(self, connection: sqlite3.Connection, on_dropped: Callable[[str], None]) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()  # the writer's thread and `keep` share one connection
+        self._on_dropped = on_dropped
+        self._rows: list[tuple[str, tuple[object, ...]]] = []
+        self._writer: asyncio.Task[None] | None = None
+
+    @classmethod
+    def open(cls, folder: str, *, on_dropped: Callable[[str], None] = lambda _: None) -> "Store":
+        """Open `FOLDER/router.db`, or one in memory when `folder` is empty, and bring it to the newest version."""
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        path = str(Path(folder) / "router.db") if folder else ":memory:"
+        connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA busy_timeout = 5000")
+        _migrate(connection)
+        return cls(connection, on_dropped)
+
+    def start(self) -> None:
+        """Begin to write in the background. Needs a running loop."""
+        self._writer = asyncio.create_task(self._write_for_ever(), name="store-writer")
+
+    async def close(self) -> None:
+        """Write what is left and close the file."""
+        if self._writer:
+            self._writer.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._writer
+        await asyncio.to_thread(self._write, self._taken())
+        self._connection.close()
+
+    def add_request(self, record: RequestRecord) -> None:
+        """Remember one request that ended."""
+        self._add("requests", _INSERT_REQUEST, astuple(record))
+
+    def add_load(self, record: LoadRecord) -> None:
+        """Remember one load that ended."""
+        row = (record.model, record.started_at, record.seconds, " ".join(record.displaced), record.error)
+        self._add("loads", _INSERT_LOAD, row)
+
+    def keep(self, name: str, value: str) -> None:
+        """Keep one named text at once (the configuration, the ledger of names). Blocks: not for the request path."""
+        with self._lock:
+            self._connection.execute("INSERT OR REPLACE INTO kept (name, value) VALUES (?, ?)", (name, value))
+
+    def kept(self, name: str) -> str | None:
+        """What `keep` kept, or None."""
+        with self._lock:
+            row = self._connection.execute("SELECT value FROM kept WHERE name = ?", (name,)).fetchone()
+        return row[0] if row else None
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:
+        """Read rows, those still buffered included. Blocks."""
+        self._write(self._taken())
+        with self._lock:
+            return self._connection.execute(sql, parameters).fetchall()
+
+    def _add(self, table: str, sql: str, row: tuple[object, ...]) -> None:
+        if len(self._rows) >= MAX_BUFFERED_ROWS:
+            self._on_dropped(table)
+        else:
+            self._rows.append((sql, row))
+
+    async def _write_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(FLUSH_INTERVAL_S)
+            if self._rows:
+                await asyncio.to_thread(self._write, self._taken())
+
+    def _taken(self) -> list[tuple[str, tuple[object, ...]]]:
+        # on the loop's thread, so that no row is added to a list that a writer has already read
+        rows, self._rows = self._rows, []
+        return rows
+
+    def _write(self, rows: list[tuple[str, tuple[object, ...]]]) -> None:
+        by_statement: dict[str, list[tuple[object, ...]]] = {}
+        for sql, row in rows:
+            by_statement.setdefault(sql, []).append(row)
+        with self._lock:
+            self._connection.execute("BEGIN")
+            for sql, batch in by_statement.items():
+                self._connection.executemany(sql, batch)
+            self._connection.execute("COMMIT")
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > len(MIGRATIONS):
+        raise sqlite3.DatabaseError(f"router.db has version {version}, newer than this router's {len(MIGRATIONS)}")
+    for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+        connection.executescript(f"BEGIN; {script} PRAGMA user_version = {number}; COMMIT;")

@@ -1,0 +1,74 @@
+"""Tokens and keys: whatever a header holds, the answer is yes or no."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from turnout_api.config import AccessConfig, ClusterConfig
+from turnout_api.vocabulary import Role
+from turnout_router.access import AccessError, ClusterTokens, load_api_keys, load_cluster_tokens
+
+GOOD = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [""],
+        ["Bearer"],
+        ["Bearer "],
+        ["Bearer caf\udce9"],
+        [f"Basic {GOOD}"],
+        [GOOD],
+        [f"Bearer {GOOD}", f"Bearer {GOOD}"],
+        ["Bearer " + "x" * 8192],
+        [f"Bearer {GOOD}x"],
+    ],
+)
+def test_a_wrong_authorization_is_a_no_and_no_exception(values: list[str]) -> None:
+    assert not ClusterTokens(GOOD).accepts(values)
+
+
+def test_two_tokens_are_valid_at_once_while_one_is_rotated_out() -> None:
+    tokens = ClusterTokens(GOOD, "previous-previous")
+    assert tokens.accepts([f"Bearer {GOOD}"])
+    assert tokens.accepts(["bearer previous-previous"])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  \n", "changeme", "please-CHANGE-ME-now-please", "<put the token here>", "short"]
+)
+def test_a_token_that_is_empty_short_or_a_placeholder_is_refused_at_start(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "token"
+    path.write_text(text)
+    with pytest.raises(AccessError, match=str(path)):
+        load_cluster_tokens(ClusterConfig(role=Role.MASTER, node_id="m", token_file=str(path)))
+
+
+@pytest.mark.parametrize("role", [Role.MASTER, Role.SLAVE])
+def test_a_cluster_role_without_a_token_file_is_refused(role: Role) -> None:
+    with pytest.raises(AccessError, match="token_file"):
+        load_cluster_tokens(ClusterConfig(role=role, node_id="m"))
+
+
+def test_clients_are_known_by_the_hash_of_their_key(tmp_path: Path) -> None:
+    path = tmp_path / "clients.yaml"
+    digest = sha256(b"my-key").hexdigest()
+    path.write_text(f"clients:\n- {{name: ann, keySha256: {digest}, roles: [dev], models: [m]}}\n")
+    caller = load_api_keys(AccessConfig(clients_file=str(path))).caller(["Bearer my-key"])
+    assert caller is not None
+    assert (caller.name, caller.roles, caller.models) == ("ann", {"dev"}, {"m"})
+
+
+def test_a_clients_file_with_a_field_that_is_not_enforced_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "clients.yaml"
+    path.write_text(f"clients:\n- {{name: ann, keySha256: {'0' * 64}, requestsPerMinute: 3}}\n")
+    with pytest.raises(AccessError, match="requestsPerMinute"):
+        load_api_keys(AccessConfig(clients_file=str(path)))
+
+
+def test_a_gateway_that_nobody_could_call_is_refused() -> None:
+    with pytest.raises(AccessError, match="gateway_key_file"):
+        load_api_keys(AccessConfig())
