@@ -15,6 +15,8 @@ Errors:
     ├── NotSent          connection refused, unreachable, connect timeout
     └── Interrupted      reset, closed early, malformed answer
         └── UpstreamTimeout
+
+Beside the tree, because the peer is not to blame: BodyTooLarge, BodyLengthWrong, and whatever a body's iterable raises.
 """
 
 from collections.abc import AsyncIterable, Sequence
@@ -111,6 +113,10 @@ class BodyTooLarge(Exception):
     """A body is longer than the limit that was given."""
 
 
+class BodyLengthWrong(Exception):
+    """A request body ended before its `content_length`, or went beyond it; the connection was closed."""
+
+
 class UpstreamClient(Protocol):
     """A pool of connections to any number of origins."""
 
@@ -119,7 +125,9 @@ class UpstreamClient(Protocol):
     ) -> UpstreamResponse:
         """Send, and return when the head of the answer is here. Cancelling closes the connection at once.
 
-        Connecting has a timeout of its own. There is no total timeout; `first_byte_timeout_s` None = wait for ever.
+        Connecting has a timeout of its own. There is no total timeout; `first_byte_timeout_s` None = wait for ever, else
+        it counts from the last byte of the request to the end of the answer's head. Raises UpstreamError, BodyLengthWrong,
+        what the body raises, and ValueError (before anything is sent) for a request that cannot be one head.
         """
 
     def forget(self, origin: Origin) -> None:
