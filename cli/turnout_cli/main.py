@@ -1,0 +1,60 @@
+"""The command `turnout`.
+
+Only the command that is called is imported, so that `turnout --help` and each small command start fast.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import typer
+
+
+class _Command(NamedTuple):
+    module: str
+    function: str
+    summary: str
+
+
+COMMANDS: dict[str, _Command] = {
+    "sim-backend": _Command("sim_backend", "sim_backend", "An honest stand-in for a GPU server."),
+}
+"""Name → module of this package, its function, and the line that `turnout --help` shows. A new command is a new line."""
+
+
+def main() -> None:
+    """Entry point of the script `turnout`."""
+    app_for(sys.argv[1:])(prog_name="turnout")
+
+
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """The application, in which only the command that `arguments` call has its real options."""
+    called = next((argument for argument in arguments if not argument.startswith("-")), "")
+    app = typer.Typer(
+        help="Routes inference requests and lends the queued ones to idle GPUs.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_one_of_several)
+    for name, command in COMMANDS.items():
+        app.command(name, short_help=command.summary)(_load(command) if name == called else _not_called)
+    return app
+
+
+def _load(command: _Command) -> Callable[..., None]:
+    function: Callable[..., None] = getattr(importlib.import_module(f"turnout_cli.{command.module}"), command.function)
+    return function
+
+
+def _not_called() -> None:
+    """Stands in the list of commands for one that is not imported."""
+
+
+def _one_of_several() -> None:
+    """Makes typer expect a command's name even while there is one command only."""
+
+
+if __name__ == "__main__":
+    main()
