@@ -88,16 +88,16 @@ class Condition(StatusPart):
     """What is the matter, and what to do, for people."""
     last_transition_time: Annotated[str, Field(max_length=64, json_schema_extra={"format": "date-time"})]
     """When `status` last changed."""
-    observed_generation: Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})] = 0
+    observed_generation: Annotated[int, Field(ge=0)] = 0
     """The `metadata.generation` that this condition speaks of."""
 
 
 class Status(StatusPart):
     """What the operator saw. Slow facts only: a steady cluster writes no status."""
 
-    observed_generation: Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})] = 0
+    observed_generation: Annotated[int, Field(ge=0)] = 0
     """The `metadata.generation` that this status speaks of; an older one than the object's = not looked at yet."""
-    accepted_generation: Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})] = 0
+    accepted_generation: Annotated[int, Field(ge=0)] = 0
     """The last generation that was accepted. While it is lower than the object's, routers go on with that older one."""
     conditions: Annotated[list[Condition], Keyed(("type",)), Field(max_length=16)] = []
     """Accepted, Programmed and Ready, each with a reason and a message that says what to do."""

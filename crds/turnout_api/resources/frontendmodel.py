@@ -9,8 +9,6 @@ from turnout_api.resources.common import Column, ModelID, ObjectName, Resource, 
 from turnout_api.resources.rules import Ordered, Part, rule
 from turnout_api.resources.when import When
 
-_INT64 = {"format": "int64"}
-
 
 class Action(StrEnum):
     """What a rule does with the request that it decides. Every action is final."""
@@ -160,7 +158,7 @@ class FrontendModelStatus(Status):
     """The name in requests."""
     reachable_models: Annotated[int, Field(ge=0)] = 0
     """Models that its targets can reach, through pools and jumps."""
-    cheapest_micros_per_million_tokens: Annotated[int, Field(ge=0, json_schema_extra=_INT64)] | None = None
+    cheapest_micros_per_million_tokens: Annotated[int, Field(ge=0)] | None = None
     """The lowest input price among them; unset = none is priced."""
 
 

@@ -35,7 +35,10 @@ class GuardianSpec(Part):
     """The model that answers: one with capabilities Text and Vision."""
 
     @rule(
-        cel="!has(self.scope.model) || self.scope.model != self.guardian",
+        cel=(
+            "!has(self.scope.model) || self.scope.model.node != self.guardian.node || "
+            "self.scope.model.model != self.guardian.model"
+        ),
         message="a model cannot be its own guardian",
         field="guardian",
     )

@@ -3,7 +3,6 @@
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
-from pydantic.config import JsonDict
 
 from turnout_api.resources.common import (
     BackendURL,
@@ -24,8 +23,7 @@ from turnout_api.resources.rules import Keyed, Ordered, Part, Span, StatusPart, 
 from turnout_api.resources.settings import Settings
 from turnout_api.vocabulary import BackendMode, Capability, Family, Role
 
-_INT64: JsonDict = {"format": "int64"}
-_MICROS = Field(ge=0, le=1_000_000_000_000_000, json_schema_extra=_INT64)
+_MICROS = Field(ge=0, le=1_000_000_000_000_000)
 
 
 class Backend(Part):
@@ -283,7 +281,7 @@ class Instance(StatusPart):
     """Why it is not healthy."""
     version: Annotated[str, Field(max_length=64)] = ""
     """Build of its router."""
-    config_generation: Annotated[int, Field(ge=0, json_schema_extra=_INT64)] = 0
+    config_generation: Annotated[int, Field(ge=0)] = 0
     """The configuration that it runs."""
 
 
@@ -303,7 +301,7 @@ class ModelStatus(StatusPart):
 class RouterNodeStatus(Status):
     """What the operator saw of the node."""
 
-    config_generation: Annotated[int, Field(ge=0, json_schema_extra=_INT64)] = 0
+    config_generation: Annotated[int, Field(ge=0)] = 0
     """The configuration that its routers should run."""
     serving: Annotated[str, Field(max_length=32)] = ""
     """Healthy instances out of all, such as `2/3`."""

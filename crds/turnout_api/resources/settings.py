@@ -32,9 +32,7 @@ class Settings(Part):
     """Requests of one model that may wait in one router. The next one gets 429 with Retry-After."""
     max_queue_wait: Annotated[float, Span("1s", "24h")] = 600.0
     """A request that waited this long in a router gets 429 with Retry-After."""
-    max_body_bytes: Annotated[int, Field(ge=1024, le=2048 * _MEBIBYTE, json_schema_extra={"format": "int64"})] = (
-        64 * _MEBIBYTE
-    )
+    max_body_bytes: Annotated[int, Field(ge=1024, le=2048 * _MEBIBYTE)] = 64 * _MEBIBYTE
     """A larger request body gets 413 and is not read to its end. Images in chat requests are what makes bodies large."""
     explanation_headers: bool = True
     """Whether answers carry `x-turnout-model`, `x-turnout-node`, `x-turnout-rule` and, when lent, `x-turnout-lent-to`."""

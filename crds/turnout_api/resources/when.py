@@ -13,9 +13,8 @@ from pydantic import Field
 
 from turnout_api.resources.rules import OpenPart, Unique, rule
 
-_INT64 = {"format": "int64"}
 _Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
-_Micros = Annotated[int, Field(ge=0, le=1_000_000_000_000_000, json_schema_extra=_INT64)]
+_Micros = Annotated[int, Field(ge=0, le=1_000_000_000_000_000)]
 _Percent = Annotated[int, Field(ge=0, le=1000)]
 _Name = Annotated[str, Field(min_length=1, max_length=253)]
 _Names = Annotated[list[_Name], Unique(), Field(min_length=1, max_length=64)]
