@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+import uvloop
 
 from turnout_router.upstream.client import HttpClient
 from turnout_router.upstream.interface import Origin
@@ -94,6 +95,11 @@ class Backends:
             await backend.stop()
         for _, backend in self._open:
             assert not backend.failures, backend.failures
+
+
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Both loops: routers run on uvloop, or on asyncio's own where it is not to be had, and their transports differ."""
+    return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 
 @pytest.fixture
