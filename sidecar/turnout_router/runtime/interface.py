@@ -92,6 +92,9 @@ class NodeRuntime(Protocol):
     def release(self, claim: Claim) -> None:
         """Give the slot back; the next in the queue is woken."""
 
+    def report_unreachable(self, model: str) -> None:
+        """A request found nobody listening at the model's backend: probe it at once. Unknown models are ignored."""
+
     async def load(self, model: str) -> LoadRecord:
         """Load a model without a request."""
 

@@ -1,0 +1,143 @@
+"""One supervised process: started in a group of its own, its output kept, its whole group ended.
+
+Invariants: nothing of the group outlives `stop` or the process itself, and nothing outlives a killed router (see
+`guard`). Of the output the last lines are kept, and a file of bounded size where there is a folder for it.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from turnout_router.backends import guard
+from turnout_router.backends.driver import StartFailed
+
+TAIL_LINES: Final = 200
+LINE_CHARS: Final = 2000
+TOLD_LINES: Final = 5
+"""Lines that go into an error."""
+LOG_FILE_BYTES: Final = 10 * 1024 * 1024
+"""At most twice this is kept: the file and the one before it."""
+_CHUNK_BYTES: Final = 64 * 1024
+_GONE_WITHIN_S: Final = 5.0
+"""A killed group is gone in milliseconds, unless a driver of the kernel holds one of its processes."""
+
+
+class Child:
+    """A process with its group. Made by `Child.start`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log_file: Path | None) -> None:
+        self._process = process
+        self._log_file = log_file
+        self._tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self._ended = asyncio.Event()
+        self._stopping = False
+        self._life = asyncio.get_running_loop().create_task(self._live())
+
+    @classmethod
+    async def start(cls, command: Sequence[str], env: Mapping[str, str], log_file: Path | None) -> "Child":
+        """Start a command. Raises StartFailed when not even that is possible."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-I", "-S", guard.__file__, str(os.getpid()), *command,
+                env={**os.environ, **env},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise StartFailed(f"{command[0]} could not be started: {error}") from error
+        return cls(process, log_file)
+
+    @property
+    def pid(self) -> int:
+        """Also the number of its process group."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return not self._ended.is_set()
+
+    @property
+    def stopping(self) -> bool:
+        """It ends, or ended, because it was told to."""
+        return self._stopping
+
+    def tail(self) -> list[str]:
+        """The last lines of its output."""
+        return list(self._tail)
+
+    def epitaph(self) -> str:
+        """How it ended, with its last lines."""
+        code = self._process.returncode
+        how = f"was killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"exited with {code}"
+        return ": ".join([how, " | ".join(self.tail()[-TOLD_LINES:])]).removesuffix(": ")
+
+    async def ended(self, within_s: float | None = None) -> bool:
+        """Wait for its end; False = it lives on after `within_s`."""
+        try:
+            async with asyncio.timeout(within_s):
+                await self._ended.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def stop(self, timeout_s: float) -> None:
+        """SIGTERM to the group, SIGKILL after `timeout_s`; returns when it is gone."""
+        self._stopping = True
+        self._signal(signal.SIGTERM)
+        if not await self.ended(timeout_s):
+            self._signal(signal.SIGKILL)
+        await asyncio.shield(self._life)
+
+    async def _live(self) -> None:
+        pump = asyncio.get_running_loop().create_task(self._pump())
+        await self._process.wait()
+        self._signal(signal.SIGKILL)  # what it leaves behind
+        await self._until_group_is_gone()
+        await pump
+        self._ended.set()
+
+    async def _until_group_is_gone(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GONE_WITHIN_S):
+                while self._signal(0):  # noqa: ASYNC110  the kernel has no event for the end of a group
+                    await asyncio.sleep(0.01)
+
+    def _signal(self, number: int) -> bool:
+        """Signal the group; False = there is none any more."""
+        try:
+            os.killpg(self.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    async def _pump(self) -> None:
+        stream = self._process.stdout
+        if stream is None:
+            return
+        rest = ""
+        while chunk := await stream.read(_CHUNK_BYTES):
+            *lines, rest = (rest + chunk.decode(errors="replace")).split("\n")
+            self._tail.extend(line[:LINE_CHARS] for line in lines)
+            rest = rest[-LINE_CHARS:]
+            if self._log_file is not None:
+                await asyncio.to_thread(_append, self._log_file, chunk)
+        if rest:
+            self._tail.append(rest)
+
+
+def _append(path: Path, chunk: bytes) -> None:
+    """A full disk costs the log, not the process."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and path.stat().st_size > LOG_FILE_BYTES:
+            path.replace(path.with_suffix(".log.1"))
+        with path.open("ab") as file:
+            file.write(chunk)

@@ -1,0 +1,430 @@
+"""The runtime of a node: carries out with asyncio what the core decides.
+
+Everything runs in one event loop and only this object touches the core, so there are no locks. A claim is a future
+that an effect of the core resolves; loads and unloads are tasks that report back to the core; one timer stands for all
+deadlines.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+
+from turnout_api.config import BackendConfig, ModelConfig, RouterConfig
+from turnout_api.vocabulary import Family
+from turnout_api.wire import ModelQueue, ModelRecord, QueueReport
+from turnout_router.backends.driver import BackendError, Driver, Probe
+from turnout_router.backends.make import driver_for
+from turnout_router.backends.readiness import Standing, standing_of, unavailable_because
+from turnout_router.runtime.core import ModelState, Phase, RuntimeCore, UnitState
+from turnout_router.runtime.effects import (
+    Effect,
+    Forget,
+    Grant,
+    Loaded,
+    LoadReport,
+    Record,
+    Refuse,
+    StartLoad,
+    StartUnload,
+    Ticket,
+    Unloaded,
+)
+from turnout_router.runtime.interface import Claim, LoadRecord, UnknownModel
+from turnout_router.runtime.plan import backend_key, plan_of
+from turnout_router.upstream.interface import UpstreamClient
+
+log = logging.getLogger(__name__)
+
+KEPT_LOADS: Final = 1000
+"""Load records in memory; whoever wants all of them gives `on_load`."""
+SILENCES: Final = 2
+"""Probes in a row without an answer that make a healthy backend unhealthy; a refused connection does at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held(Claim):
+    """A claim with the ticket that it answers."""
+
+    ticket: Ticket
+
+
+@dataclass(slots=True)
+class _Backend:
+    """A driver with the task that watches it."""
+
+    config: BackendConfig
+    driver: Driver
+    look_now: asyncio.Event = field(default_factory=asyncio.Event)
+    watcher: asyncio.Task[None] | None = None
+    silences: int = 0
+
+
+class LocalRuntime:
+    """The `NodeRuntime` of this process."""
+
+    def __init__(
+        self, config: RouterConfig, client: UpstreamClient, *, on_load: Callable[[LoadRecord], None] | None = None
+    ) -> None:
+        """Raises FamilyNotSupported. `on_load` gets each load that ended, to be kept."""
+        self._config = config
+        self._client = client
+        self._on_load = on_load
+        self._backends: dict[str, _Backend] = {}
+        self._answers: dict[Ticket, asyncio.Future[object]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._running = False
+        self.loads: deque[LoadRecord] = deque(maxlen=KEPT_LOADS)
+        self._models = {model.id: model for model in config.models.local}
+        self._families = _families(config)
+        self._add_backends(self._new_backends(config))
+        self._core = RuntimeCore(plan_of(config), _now())
+
+    async def start(self) -> None:
+        """Start probes and what is kept. Does not wait for them."""
+        self._running = True
+        for key in self._backends:
+            self._watch(key)
+        self._carry_out(self._core.start(_now()))
+
+    async def stop(self) -> None:
+        """Refuse who waits, stop every process; returns when all are gone."""
+        self._carry_out(self._core.drain(_now()))
+        self._running = False
+        if self._timer is not None:
+            self._timer.cancel()
+        watchers = [backend.watcher for backend in self._backends.values() if backend.watcher is not None]
+        for task in (doing := [*watchers, *self._tasks]):
+            task.cancel()
+        await asyncio.gather(*doing, return_exceptions=True)
+        await asyncio.gather(*(backend.driver.stop() for backend in self._backends.values()))
+
+    async def claim(self, model: str, request_id: str) -> Claim:
+        """Wait for a slot. Raises RuntimeRefusal."""
+        ticket, effects = self._core.claim(model, request_id, _now())
+        match effects:
+            case [Grant(ticket=granted)] if granted is ticket:  # the common case: no future, no turn of the loop
+                return self._claim_of(ticket)
+            case _:
+                answer = await self._answer(ticket, effects)
+        assert isinstance(answer, _Held)  # noqa: S101  a claim is answered by Grant or Refuse
+        return answer
+
+    def release(self, claim: Claim) -> None:
+        """Give the slot back. Raises KeyError for a claim that was released before."""
+        if not isinstance(claim, _Held):
+            raise TypeError("this claim is not of this runtime")
+        self._carry_out(self._core.release(claim.ticket, _now()))
+
+    def report_unreachable(self, model: str) -> None:
+        """Probe the model's backend at once."""
+        declared = self._models.get(model)
+        if declared is not None:
+            self._backend_of(self._core.model(model).unit).look_now.set()
+
+    async def load(self, model: str) -> LoadRecord:
+        """Load a model without a request. Raises RuntimeRefusal."""
+        answer = await self._answer(*self._core.load(model, _now()))
+        assert isinstance(answer, LoadRecord)  # noqa: S101  a request to load is answered by Loaded or Refuse
+        return answer
+
+    async def unload(self, model: str) -> None:
+        """Unload a model once its requests have ended. Raises RuntimeRefusal."""
+        await self._answer(*self._core.unload(model, _now()))
+
+    def drain(self) -> None:
+        """Take nothing new; what waits gets Draining, what runs goes on."""
+        self._carry_out(self._core.drain(_now()))
+
+    async def reconfigure(self, config: RouterConfig) -> None:
+        """Take a new configuration. Raises FamilyNotSupported, and then nothing has changed."""
+        fresh = self._new_backends(config)
+        self._config = config
+        self._models = {model.id: model for model in config.models.local}
+        self._families = _families(config)
+        self._add_backends(fresh)
+        self._carry_out(self._core.reconfigure(plan_of(config), _now()))
+
+    def family(self, model: str) -> Family:
+        """Backend family of a local model. Raises UnknownModel."""
+        declared = self._models.get(model)
+        if declared is None:
+            raise UnknownModel(model)
+        return self._families[declared.backend]
+
+    def records(self) -> list[ModelRecord]:
+        """The models of this node, with availability and why not."""
+        now = _now()
+        return [self._record(model, self._core.model(model.id).unit, now) for model in self._models.values()]
+
+    def queue(self) -> QueueReport:
+        """Waiting and running requests by model."""
+        now = _now()
+        return QueueReport(
+            node_id=self._config.cluster.node_id,
+            accepting=not self._core.draining and not self._core.busy,
+            idle_s=self._core.idle_s(now),
+            models=[_queue_of(model, now) for model in self._core.models()],
+        )
+
+    # Carrying out
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            self._do(effect)
+        self._arm()
+
+    def _do(self, effect: Effect) -> None:
+        match effect:
+            case Grant(ticket):
+                self._resolve(ticket, self._claim_of(ticket))
+            case Refuse(ticket, error):
+                self._resolve(ticket, error)
+            case Loaded(ticket, report):
+                self._resolve(ticket, _record_of(report))
+            case Unloaded(ticket):
+                self._resolve(ticket, None)
+            case StartLoad(unit, displaced):
+                self._spawn(self._load(unit, displaced))
+            case StartUnload(unit):
+                self._spawn(self._take_down(unit))
+            case Record(report):
+                self._keep(_record_of(report))
+            case Forget(backend=key):
+                self._forget(key)
+            case _:
+                assert_never(effect)
+
+    async def _answer(self, ticket: Ticket, effects: list[Effect]) -> object:
+        answer = asyncio.get_running_loop().create_future()
+        self._answers[ticket] = answer
+        self._carry_out(effects)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            # Also when the answer came in the same turn of the loop: a slot that was granted goes back.
+            self._carry_out(self._core.cancel(ticket, _now()))
+            raise
+        finally:
+            self._answers.pop(ticket, None)
+
+    def _resolve(self, ticket: Ticket, answer: object) -> None:
+        future = self._answers.get(ticket)
+        if future is None or future.done():
+            return  # cancelled in this very turn of the loop: `_answer` tells the core
+        if isinstance(answer, Exception):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
+
+    def _claim_of(self, ticket: Ticket) -> _Held:
+        model = self._core.holder(ticket)
+        return _Held(
+            request_id=ticket.request_id,
+            model=ticket.model,
+            backend_model=model.spec.backend_model,
+            family=self._backend_of(model.unit).config.family,
+            origin=self._backend_of(model.unit).driver.origin(model.unit.spec.name),
+            queued_s=(ticket.granted_at or ticket.since) - ticket.since,
+            ticket=ticket,
+        )
+
+    def _arm(self) -> None:
+        """One timer for the nearest deadline; one that fires too early finds nothing to do and is set again."""
+        deadline = self._core.next_deadline(now := _now()) if self._running else None
+        if self._timer is not None:
+            if deadline is not None and self._timer.when() <= asyncio.get_running_loop().time() + deadline - now:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if deadline is not None:
+            self._timer = asyncio.get_running_loop().call_later(max(0.0, deadline - now), self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._carry_out(self._core.on_time(_now()))
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # Loading
+
+    async def _load(self, unit_id: str, displaced: tuple[str, ...]) -> None:
+        unit = self._core.unit(unit_id)
+        log.info("load %s, displacing %s", unit_id, ", ".join(displaced) or "nothing")
+        for index, other in enumerate(displaced):
+            if error := await self._unload(self._core.unit(other)):
+                for untouched in displaced[index:]:
+                    self._carry_out(self._core.on_unloaded(untouched, _now(), error=error))
+                self._carry_out(self._core.on_load_failed(unit_id, error, _now()))
+                return
+            self._carry_out(self._core.on_unloaded(other, _now()))
+        try:
+            measured = await self._backend_of(unit).driver.load(unit.spec.name)
+        except BackendError as error:
+            reason = str(error)
+        except Exception as error:  # a bug in a driver must not leave the core waiting for ever
+            log.exception("loading %s broke", unit_id)
+            reason = f"{type(error).__name__}: {error}"
+        else:
+            self._carry_out(self._core.on_loaded(unit_id, _now(), measured=measured))
+            return
+        log.warning("%s could not be loaded: %s", unit_id, reason)
+        self._carry_out(self._core.on_load_failed(unit_id, reason, _now()))
+
+    async def _take_down(self, unit_id: str) -> None:
+        log.info("unload %s", unit_id)
+        error = await self._unload(self._core.unit(unit_id))
+        self._carry_out(self._core.on_unloaded(unit_id, _now(), error=error))
+
+    async def _unload(self, unit: UnitState) -> str:
+        """Why it could not be unloaded; empty = it is gone."""
+        try:
+            await self._backend_of(unit).driver.unload(unit.spec.name)
+        except BackendError as error:
+            return str(error)
+        except Exception as error:  # as in _load
+            log.exception("unloading %s broke", unit.spec.id)
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    def _keep(self, record: LoadRecord) -> None:
+        self.loads.append(record)
+        if self._on_load is not None:
+            self._on_load(record)
+
+    # Backends
+
+    def _new_backends(self, config: RouterConfig) -> dict[str, _Backend]:
+        """Drivers for backends that serve a model and are not there yet. Raises FamilyNotSupported."""
+        used = {model.backend for model in config.models.local}
+        return {
+            key: _Backend(backend, self._driver(key, backend, config))
+            for backend in config.backend.backends
+            if backend.name in used and (key := backend_key(backend)) not in self._backends
+        }
+
+    def _driver(self, key: str, backend: BackendConfig, config: RouterConfig) -> Driver:
+        def on_lost(name: str, reason: str) -> None:
+            unit_id = f"{key}/{name}" if name else key
+            log.warning("%s is lost: %s", unit_id, reason)
+            self._carry_out(self._core.on_lost(unit_id, reason, _now()))
+
+        return driver_for(
+            backend,
+            self._client,
+            probe_timeout_s=config.cluster.poll_timeout,
+            log_dir=config.cluster.store_dir,
+            on_lost=on_lost,
+        )
+
+    def _add_backends(self, fresh: dict[str, _Backend]) -> None:
+        self._backends |= fresh
+        if self._running:
+            for key in fresh:
+                self._watch(key)
+
+    def _backend_of(self, unit: UnitState) -> _Backend:
+        return self._backends[unit.spec.backend]
+
+    def _forget(self, key: str) -> None:
+        """A unit of this backend has left; with its last one the backend goes too."""
+        if any(state.spec.backend == key for state in self._core.units()):
+            return
+        backend = self._backends.pop(key)
+        if backend.watcher is not None:
+            backend.watcher.cancel()
+        self._spawn(backend.driver.stop())
+
+    def _watch(self, key: str) -> None:
+        backend = self._backends[key]
+        backend.watcher = asyncio.get_running_loop().create_task(self._look_for_ever(key, backend))
+
+    async def _look_for_ever(self, key: str, backend: _Backend) -> None:
+        while True:
+            backend.look_now.clear()
+            await self._look(key, backend)
+            try:
+                async with asyncio.timeout(self._config.cluster.health_interval):
+                    await backend.look_now.wait()
+            except TimeoutError:
+                continue
+
+    async def _look(self, key: str, backend: _Backend) -> None:
+        before = {unit.spec.id: unit for unit in self._core.units() if unit.spec.backend == key}
+        versions = {unit_id: unit.version for unit_id, unit in before.items()}
+        probes = await backend.driver.probe([unit.spec.name for unit in before.values()])
+        silent = any(probe.silent for probe in probes.values())
+        backend.silences = backend.silences + 1 if silent else 0
+        for unit_id, unit in before.items():
+            probe = probes.get(unit.spec.name)
+            if probe is not None and not (probe.silent and not unit.down and backend.silences < SILENCES):
+                self._heard(unit, probe, versions[unit_id])
+
+    def _heard(self, unit: UnitState, probe: Probe, version: int) -> None:
+        if probe.down != unit.down:
+            log.info("%s is %s", unit.spec.id, probe.down or "ready")
+        effects = self._core.on_health(unit.spec.id, probe.down, _now(), loaded=probe.loaded, version=version)
+        self._carry_out(effects)
+
+    # Telling
+
+    def _record(self, model: ModelConfig, unit: UnitState, now: float) -> ModelRecord:
+        family = self._families[model.backend]
+        reason = unavailable_because(model.capabilities, family, self._standing(unit, now))
+        return ModelRecord(
+            public_id=model.public_name,
+            local_id=model.id,
+            node_id=self._config.cluster.node_id,
+            backend=model.backend,
+            family=family,
+            capabilities=model.capabilities,
+            config_hash=model.config_hash,
+            weights_hash=model.weights_hash,
+            asset_hashes=[asset.hash for asset in model.assets],
+            context_window=model.context_window,
+            parallel=model.parallel,
+            available=not reason,
+            reason=reason,
+            loaded=unit.phase is Phase.LOADED and not unit.down,
+        )
+
+    def _standing(self, unit: UnitState, now: float) -> Standing:
+        return standing_of(
+            down=unit.down,
+            supervised=unit.spec.supervised,
+            loaded=unit.phase is Phase.LOADED,
+            # On an exclusive runtime a model that is not loaded waits for its turn; that is no fault of its lane.
+            kept=self._core.is_kept(unit) and not self._config.backend.exclusive,
+            start_failed=unit.error if unit.start_failed and now < unit.retry_at else "",
+        )
+
+
+def _queue_of(model: ModelState, now: float) -> ModelQueue:
+    loading = model.unit.phase is Phase.LOADING
+    return ModelQueue(
+        model=model.spec.id,
+        queued=len(model.waiting),
+        running=model.running,
+        loaded=model.unit.phase is Phase.LOADED and not model.unit.down,
+        loading_s=now - model.unit.phase_since if loading else None,
+    )
+
+
+def _record_of(report: LoadReport) -> LoadRecord:
+    started_at = time.time() - (_now() - report.started)
+    return LoadRecord(report.model, started_at, report.seconds, report.displaced, report.error)
+
+
+def _families(config: RouterConfig) -> dict[str, Family]:
+    return {backend.name: backend.family for backend in config.backend.backends}
+
+
+def _now() -> float:
+    return time.monotonic()

@@ -1,0 +1,130 @@
+"""From the configuration to what the core works with: models, and the units that are loaded for them.
+
+A *unit* is what is loaded or unloaded as one thing: a model that a server holds, or a process that serves all its
+models. Its ID carries a digest of how it is reached or started, so a unit whose declaration changed is another unit:
+the old one drains while the new one appears, and one that is unchanged is not disturbed.
+
+Who has a gate (spec: What is lent):
+
+* on an exclusive runtime every model: one model's pipe is filled at a time;
+* elsewhere the models that are enrolled in a link, as owner or helper;
+* nobody else: a model without a link has no queue and no gate. One that the router starts itself waits only until its
+  process is up.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from turnout_api.config import BackendConfig, ModelConfig, RouterConfig
+from turnout_api.vocabulary import BackendMode
+
+MODEL_PLACEHOLDER = "${MODEL}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSpec:
+    """What is loaded as one thing."""
+
+    id: str
+    backend: str
+    """Key of its backend (see `backend_key`)."""
+    name: str
+    """What the backend calls it; empty for a process that serves all its models."""
+    supervised: bool
+    """The router starts and stops it; otherwise it is reached by URL and must answer a probe before it is used."""
+    kept: bool
+    """Brought up with nobody asking, and again after it was lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A model of this node as the core sees it."""
+
+    id: str
+    unit: str
+    backend_model: str
+    """What the backend calls it."""
+    depth: int | None
+    """Requests at the backend at once; None = no limit."""
+    direct: bool
+    """No queue at all: goes to the backend whether the model is loaded or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that the core needs to know of the configuration."""
+
+    exclusive: bool
+    eager: bool
+    max_queue_depth: int
+    max_queue_wait_s: float
+    probe_interval_s: float
+    units: tuple[UnitSpec, ...] = ()
+    models: tuple[ModelSpec, ...] = ()
+
+
+def plan_of(config: RouterConfig) -> Plan:
+    """The plan of a configuration."""
+    backends = {backend.name: backend for backend in config.backend.backends}
+    eager = config.backend.mode is BackendMode.EAGER
+    kept = _kept(config, backends, eager=eager)
+    linked = enrolled(config)
+    units: dict[str, UnitSpec] = {}
+    models: list[ModelSpec] = []
+    for model in config.models.local:
+        backend = backends[model.backend]
+        unit = unit_id(backend, model)
+        name = "" if shares_process(backend) else model.backend_name
+        supervised = bool(backend.command)
+        units.setdefault(unit, UnitSpec(unit, backend_key(backend), name, supervised, unit in kept))
+        gated = config.backend.exclusive or model.id in linked
+        depth = max(config.cluster.scheduling_backend_depth, model.parallel or 1) if gated else None
+        models.append(ModelSpec(model.id, unit, model.backend_name, depth, direct=not gated and not supervised))
+    return Plan(
+        exclusive=config.backend.exclusive,
+        eager=eager,
+        max_queue_depth=config.cluster.max_queue_depth,
+        max_queue_wait_s=config.cluster.max_queue_wait,
+        probe_interval_s=config.cluster.health_interval,
+        units=tuple(units.values()),
+        models=tuple(models),
+    )
+
+
+def enrolled(config: RouterConfig) -> frozenset[str]:
+    """Local IDs of this node's models that are owner or helper in a link."""
+    here = {config.cluster.node or config.cluster.node_id, config.cluster.node_id}
+    owners = {link.owner_model for link in config.links if link.owner_node in here}
+    helpers = {link.helper_model for link in config.links if link.helper_node in here}
+    return frozenset(owners | helpers)
+
+
+def shares_process(backend: BackendConfig) -> bool:
+    """Whether one process serves all models of this backend."""
+    return bool(backend.command) and not any(MODEL_PLACEHOLDER in part for part in _templates(backend))
+
+
+def unit_id(backend: BackendConfig, model: ModelConfig) -> str:
+    """The ID of the unit that serves a model."""
+    key = backend_key(backend)
+    return key if shares_process(backend) else f"{key}/{model.backend_name}"
+
+
+def backend_key(backend: BackendConfig) -> str:
+    """The backend's name with a digest of its declaration: another key means another server."""
+    return f"{backend.name}@{hashlib.sha256(backend.model_dump_json().encode()).hexdigest()[:8]}"
+
+
+def _templates(backend: BackendConfig) -> Iterable[str]:
+    return [*backend.command, *backend.env.values()]
+
+
+def _kept(config: RouterConfig, backends: dict[str, BackendConfig], *, eager: bool) -> frozenset[str]:
+    """Units that start by themselves: the startup model's, and in eager mode every process that may run beside others."""
+    everything = eager and not config.backend.exclusive
+    return frozenset(
+        unit_id(backends[model.backend], model)
+        for model in config.models.local
+        if model.id == config.models.startup_model or (everything and backends[model.backend].command)
+    )
