@@ -19,6 +19,7 @@ class _Command(NamedTuple):
 
 COMMANDS: dict[str, _Command] = {
     "sim-backend": _Command("sim_backend", "sim_backend", "An honest stand-in for a GPU server."),
+    "llama-server": _Command("llama_server", "llama_server", "A real llama.cpp server with small weights."),
 }
 """Name → module of this package, its function, and the line that `turnout --help` shows. A new command is a new line."""
 

@@ -66,6 +66,13 @@ def text_prompt(value: object, name: str) -> Prompt:
     raise BadRequest(f'"{name}" must be a string, an array of strings or an array of tokens')
 
 
+def text_prompts(value: object, name: str) -> list[Prompt]:
+    """One prompt for each text (or list of tokens) of a batch."""
+    if isinstance(value, list) and value and not isinstance(value[0], int):
+        return [text_prompt(item, name) for item in value]
+    return [text_prompt(value, name)]
+
+
 def whole(body: JSON, *names: str) -> int | None:
     """The first of these fields that holds a whole number."""
     for name in names:

@@ -21,6 +21,7 @@ from turnout_router.simbackend.openai_shapes import (
     Transcript,
     chat_prompt,
     text_prompt,
+    text_prompts,
     whole,
 )
 from turnout_router.simbackend.timing import audio_tokens, tokens_of
@@ -64,18 +65,11 @@ async def _complete(server: Server, request: web.Request, record: Record, *, cha
     return await server.write(request, record, Writing(model, prompt, asked, record.stream, shape))
 
 
-def _texts(value: object, name: str) -> list[Prompt]:
-    """One prompt for each text (or list of tokens) of a batch."""
-    if isinstance(value, list) and value and not isinstance(value[0], int):
-        return [text_prompt(item, name) for item in value]
-    return [text_prompt(value, name)]
-
-
 async def _embed(server: Server, request: web.Request, record: Record) -> web.StreamResponse:
     body = await server.body(request, record)
     model = server.model(record)
-    prompts = _texts(body.get("input"), "input")
-    tokens = await _read(server, record, prompts)
+    prompts = text_prompts(body.get("input"), "input")
+    tokens = await read_prompts(server, record, prompts)
     as_base64 = body.get("encoding_format") == "base64"
     data: list[JSON] = []
     for index, prompt in enumerate(prompts):
@@ -93,7 +87,7 @@ async def _rerank(server: Server, request: web.Request, record: Record) -> web.S
     if not isinstance(query, str) or not isinstance(documents, list) or not documents:
         raise BadRequest('"query" must be a string and "documents" a non-empty array')
     texts = [item if isinstance(item, str) else str(item) for item in documents]
-    tokens = await _read(server, record, [text_prompt(query + item, "documents") for item in texts])
+    tokens = await read_prompts(server, record, [text_prompt(query + item, "documents") for item in texts])
     scored = enumerate(text.relevance(query, texts))
     results = [{"index": index, "relevance_score": score} for index, score in scored]
     results.sort(key=lambda result: -result["relevance_score"])
@@ -101,7 +95,7 @@ async def _rerank(server: Server, request: web.Request, record: Record) -> web.S
     return reply({"object": "list", "model": model, "results": results[: whole(body, "top_n")], "usage": usage})
 
 
-async def _read(server: Server, record: Record, prompts: list[Prompt]) -> int:
+async def read_prompts(server: Server, record: Record, prompts: list[Prompt]) -> int:
     """Spend the time of prompts that have no answer of tokens. Each must fit the context by itself."""
     tokens = record.prompt_tokens = sum(prompt.tokens for prompt in prompts)
     longest = max(prompt.tokens for prompt in prompts)

@@ -13,7 +13,15 @@ from typing import Self
 import orjson
 from aiohttp import web
 
-from turnout_router.simbackend import llama_shapes, routes_llama, routes_openai
+from turnout_api.vocabulary import Family
+from turnout_router.simbackend import (
+    llama_shapes,
+    ollama_shapes,
+    routes_llama,
+    routes_messages,
+    routes_ollama,
+    routes_openai,
+)
 from turnout_router.simbackend.engine import Engine
 from turnout_router.simbackend.generation import Refused, Server, reply
 from turnout_router.simbackend.ledger import Ledger, Outcome, Record
@@ -86,12 +94,20 @@ class SimBackend:
         await self.stop()
 
     def _add_routes(self, app: web.Application) -> None:
-        for path, handler in routes_llama.getters(self._server).items():
+        server, family = self._server, self.options.family
+        getters, quiet = routes_llama.getters(server), routes_llama.handlers(server)
+        work = routes_openai.handlers(server)
+        if self.options.serve_messages:
+            work |= routes_messages.handlers(server)
+        if family is Family.OLLAMA:
+            getters |= routes_ollama.getters(server)
+            quiet |= routes_ollama.quiet_handlers(server)
+            work |= routes_ollama.handlers(server)
+        for path, handler in getters.items():
             app.router.add_get(path, self._quietly(handler))
-        quiet = routes_llama.handlers(self._server)
         for path, handler in quiet.items():
             app.router.add_post(path, self._quietly(handler))
-        for path, handler in routes_openai.handlers(self._server).items():
+        for path, handler in work.items():
             app.router.add_post(path, self._recorded(handler))
         app.router.add_get("/sim/requests", self._records)
         app.router.add_route("*", "/{path:.*}", self._unknown)
@@ -144,10 +160,10 @@ class SimBackend:
         try:
             return await handler(request, record)
         except Refused as refusal:
-            return reply(refusal.body, refusal.status)
+            status, body = refusal.status, refusal.body
         except BadRequest as error:
             status, body = llama_shapes.bad_request(str(error))
-            return reply(body, status)
+        return reply(ollama_shapes.error(body) if request.path.startswith("/api/") else body, status)
 
     @property
     def _starting(self) -> bool:
