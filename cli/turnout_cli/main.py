@@ -18,6 +18,7 @@ class _Command(NamedTuple):
 
 
 COMMANDS: dict[str, _Command] = {
+    "replay": _Command("replay", "replay", "A public trace against a gateway, every request accounted for."),
     "sim-backend": _Command("sim_backend", "sim_backend", "An honest stand-in for a GPU server."),
     "llama-server": _Command("llama_server", "llama_server", "A real llama.cpp server with small weights."),
 }
