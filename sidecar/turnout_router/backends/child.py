@@ -1,7 +1,7 @@
-"""One supervised process: started in a group of its own, its output kept, its whole group ended.
+"""One supervised process: started behind a guard, its output kept, ended with all that it started.
 
-Invariants: nothing of the group outlives `stop` or the process itself, and nothing outlives a killed router (see
-`guard`). Of the output the last lines are kept, and a file of bounded size where there is a folder for it.
+Invariants: nothing of it outlives `stop`, its own end or a killed router; `guard` sees to that, and when the guard has
+ended nothing is left. Of the output the last lines are kept, and a file of bounded size where there is a folder for it.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ LOG_FILE_BYTES: Final = 10 * 1024 * 1024
 """At most twice this is kept: the file and the one before it."""
 _CHUNK_BYTES: Final = 64 * 1024
 _GONE_WITHIN_S: Final = 5.0
-"""A killed group is gone in milliseconds, unless a driver of the kernel holds one of its processes."""
+"""What was killed is gone in milliseconds, unless a driver of the kernel holds one of its processes."""
 
 
 class Child:
-    """A process with its group. Made by `Child.start`."""
+    """A process with what it starts. Made by `Child.start`."""
 
     def __init__(self, process: asyncio.subprocess.Process, log_file: Path | None) -> None:
         self._process = process
@@ -54,11 +54,6 @@ class Child:
         except OSError as error:
             raise StartFailed(f"{command[0]} could not be started: {error}") from error
         return cls(process, log_file)
-
-    @property
-    def pid(self) -> int:
-        """Also the number of its process group."""
-        return self._process.pid
 
     @property
     def alive(self) -> bool:
@@ -89,34 +84,25 @@ class Child:
         return True
 
     async def stop(self, timeout_s: float) -> None:
-        """SIGTERM to the group, SIGKILL after `timeout_s`; returns when it is gone."""
+        """SIGTERM to its group, SIGKILL after `timeout_s`; returns when it is gone."""
         self._stopping = True
-        self._signal(signal.SIGTERM)
-        if not await self.ended(timeout_s):
-            self._signal(signal.SIGKILL)
-        await asyncio.shield(self._life)
+        for number, patience_s in (
+            (signal.SIGTERM, timeout_s),
+            (guard.KILL, _GONE_WITHIN_S),
+            (signal.SIGKILL, None),  # the guard itself, when it waits for something that cannot be killed
+        ):
+            if self._process.returncode is None:
+                self._process.send_signal(number)
+            if await self.ended(patience_s):
+                return
 
     async def _live(self) -> None:
         pump = asyncio.get_running_loop().create_task(self._pump())
         await self._process.wait()
-        self._signal(signal.SIGKILL)  # what it leaves behind
-        await self._until_group_is_gone()
-        await pump
-        self._ended.set()
-
-    async def _until_group_is_gone(self) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_GONE_WITHIN_S):
-                while self._signal(0):  # noqa: ASYNC110  the kernel has no event for the end of a group
-                    await asyncio.sleep(0.01)
-
-    def _signal(self, number: int) -> bool:
-        """Signal the group; False = there is none any more."""
-        try:
-            os.killpg(self.pid, number)
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
+            async with asyncio.timeout(_GONE_WITHIN_S):  # a pipe that somebody still holds must not hold us
+                await pump
+        self._ended.set()
 
     async def _pump(self) -> None:
         stream = self._process.stdout

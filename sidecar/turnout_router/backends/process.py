@@ -26,6 +26,7 @@ PORT_ATTEMPTS: Final = 3
 DRAWS: Final = 100
 FIRST_LOOK_S: Final = 0.05
 LOOKS_AT_MOST_EVERY_S: Final = 0.5
+DYING_S: Final = 1.0
 HOST: Final = "127.0.0.1"
 
 
@@ -66,8 +67,8 @@ class ProcessDriver:
     async def probe(self, names: Collection[str]) -> Mapping[str, Probe]:
         """Look at those that are ready."""
         up = {name: self._servers[name] for name in names if name in self._servers and self._servers[name].ready}
-        looks = (self._dialect.probe(server.origin, [name], self._probe_timeout_s) for name, server in up.items())
-        return {name: probe for look in await asyncio.gather(*looks) for name, probe in look.items()}
+        probes = await asyncio.gather(*(self._look(name, server) for name, server in up.items()))
+        return {name: probe for name, probe in zip(up, probes, strict=True) if probe is not None}
 
     async def load(self, name: str) -> bool:
         """Start the process and wait until it is ready. Raises StartFailed."""
@@ -96,6 +97,13 @@ class ProcessDriver:
         """Stop all of them."""
         await asyncio.gather(*(self.unload(name) for name in list(self._servers)))
         await asyncio.gather(*self._watchers)
+
+    async def _look(self, name: str, server: _Server) -> Probe | None:
+        probe = (await self._dialect.probe(server.origin, [name], self._probe_timeout_s))[name]
+        # Its sockets close a moment before its end is seen. A dead process is not down: it is lost, and starts again.
+        if probe.down and not probe.silent and await server.child.ended(DYING_S):
+            return None
+        return probe
 
     async def _start(self, name: str, port: int) -> None:
         values = {"PORT": str(port), "MODEL": name}
