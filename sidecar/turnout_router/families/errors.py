@@ -51,6 +51,8 @@ from typing import ClassVar, assert_never
 import orjson
 
 JSON = "application/json"
+NDJSON = "application/x-ndjson"
+"""Of Ollama's streams."""
 
 MAX_NAMES_COMPARED = 200
 """Names that an unknown one is compared with: up to 25 µs each, on the event loop."""
@@ -93,8 +95,11 @@ class GatewayError(Exception):
     """None = no `Retry-After`."""
 
     def __init__(self, message: str, *, param: str | None = None, retry_after_s: float | None = None) -> None:
+        # A path or a name may hold undecodable bytes as surrogates, which no JSON can. An empty text is no error to the
+        # ollama client.
+        message = message.encode("utf-8", "replace").decode() or self.code
         super().__init__(message)
-        self.message = message or self.code  # the ollama client takes an empty text for no error
+        self.message = message
         self.param = param
         self.retry_after_s = retry_after_s
 
@@ -153,7 +158,7 @@ class Denied(GatewayError):
     code = "denied_by_rule"
 
     def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
+        super().__init__(message, retry_after_s=DEFAULT_RETRY_AFTER_S if status == 429 else None)
         self._status = status
 
     @property

@@ -79,10 +79,21 @@ def test_429_and_503_carry_retry_after_and_others_do_not():
     assert dict(error_headers(QueueFull("full", retry_after_s=12.2)))[b"Retry-After"] == b"13"
     assert dict(error_headers(QueueFull("full", retry_after_s=0)))[b"Retry-After"] == b"1"
     assert dict(error_headers(NothingServing("nobody")))[b"Retry-After"] == b"5"
+    assert dict(error_headers(Denied("spent", 429)))[b"Retry-After"] == b"5"
+    assert error_headers(Denied("no", 403)) == []
     assert error_headers(InvalidBody("x")) == []
     for kind in every_class():
         if kind is not GatewayError and kind.status in {429, 503}:
             assert b"Retry-After" in dict(error_headers(kind("x"))), kind
+
+
+@pytest.mark.parametrize("api", list(ApiFamily))
+def test_a_name_of_undecodable_bytes_can_be_said(api):
+    assert "?" in str(body(api, UnknownModel(b"caf\xe9".decode("utf-8", "surrogateescape"))))
+
+
+def test_an_error_without_text_says_its_code():
+    assert body(ApiFamily.OLLAMA, InvalidBody("")) == {"error": "invalid_body"}
 
 
 def test_headers_that_belong_to_a_status():
