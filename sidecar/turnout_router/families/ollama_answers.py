@@ -60,7 +60,9 @@ def answer(form: AnswerForm, body: bytes, *, model: str, started_at: float, now:
         case AnswerForm.CHAT | AnswerForm.GENERATE:
             translated = _whole_text(form, parsed, model, clock)
         case AnswerForm.EMBED:
-            translated = {"model": model, "embeddings": _vectors(parsed)} | _counts(parsed, clock)
+            counts = _counts(parsed, clock)
+            translated = {"model": model, "embeddings": _vectors(parsed)}
+            translated |= {name: counts[name] for name in ("total_duration", "load_duration", "prompt_eval_count")}
         case AnswerForm.EMBEDDINGS:
             translated = {"embedding": next(iter(_vectors(parsed)), [])}
     return _written(translated)

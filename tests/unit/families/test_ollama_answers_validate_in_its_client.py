@@ -117,7 +117,8 @@ def test_embeddings_come_in_the_order_of_their_inputs():
     data = [{"index": 1, "embedding": [2.0]}, {"index": 0, "embedding": [1.0]}]
     response = ollama.EmbedResponse(**whole({"data": data, "usage": USAGE}, AnswerForm.EMBED))
     assert response.embeddings == [[1.0], [2.0]]
-    assert (response.model, response.prompt_eval_count) == ("public", 11)
+    assert (response.model, response.prompt_eval_count, response.total_duration) == ("public", 11, 2_500_000_000)
+    assert response.eval_count is None
 
 
 def test_the_older_embeddings_have_one_vector():
