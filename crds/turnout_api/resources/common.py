@@ -3,7 +3,8 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin
 
 from pydantic import Field
 
@@ -164,11 +165,12 @@ class Resource(Part):
 
     @classmethod
     def parse(cls, manifest: Mapping[str, Any]) -> Self:
-        """The object of a manifest, judged as the API server does: YAML names only, and no "8" taken for 8.
+        """The object of a manifest, judged as the API server does: YAML names only, no "8" taken for 8, a null field is left out.
 
         Raises pydantic.ValidationError; `loc` is in YAML names.
         """
-        return cls.model_validate_json(json.dumps(manifest, allow_nan=False), strict=True, by_alias=True, by_name=False)
+        text = json.dumps(_without_nulls(manifest, cls), allow_nan=False)
+        return cls.model_validate_json(text, strict=True, by_alias=True, by_name=False)
 
     @property
     def name(self) -> str:
@@ -179,3 +181,21 @@ class Resource(Part):
     def namespace(self) -> str:
         """Namespace of the object."""
         return self.metadata.namespace
+
+
+def _without_nulls(value: Any, annotation: Any) -> Any:  # noqa: ANN401 # any YAML value, and what pydantic calls an annotation
+    """The value as the API server reads it: known fields and map entries that are null are left out, anything else stays."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    match value:
+        case Mapping() if isinstance(annotation, type) and issubclass(annotation, Part):
+            known = {field.alias or name: field.annotation for name, field in annotation.model_fields.items()}
+            kept = {name: inner for name, inner in value.items() if inner is not None or name not in known}
+            return {name: _without_nulls(inner, known.get(name)) for name, inner in kept.items()}
+        case Mapping() if origin is dict and arguments[1] not in (Any, object):
+            return {name: _without_nulls(inner, arguments[1]) for name, inner in value.items() if inner is not None}
+        case list() if origin is list:
+            return [_without_nulls(inner, arguments[0]) for inner in value]
+        case Mapping() | list() if origin in (Annotated, UnionType, Union):
+            return _without_nulls(value, arguments[0])
+        case _:
+            return value
