@@ -79,6 +79,22 @@ class ConfigAccepted(_Message):
     changed: bool
 
 
+class LoadRequest(_Message):
+    """`POST load`: load a model, or unload it, without a request for it."""
+
+    model: str
+    """Local ID."""
+    unload: bool = False
+
+
+class Loaded(_Message):
+    """Answer to `POST load`, once it is done."""
+
+    model: str
+    seconds: float
+    displaced: list[str] = []
+
+
 class ModelQueue(_Message):
     """A model's waiting and running requests."""
 

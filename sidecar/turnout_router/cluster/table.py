@@ -30,6 +30,8 @@ class Endpoint:
     reason: str = ""
     context_window: int | None = None
     loaded: bool = False
+    identity: str = ""
+    """Hash of the model's configuration, weights and assets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +107,5 @@ def _endpoint(node: NodeModels, record: ModelRecord) -> Endpoint:
         reason=node.down or record.reason,
         context_window=record.context_window,
         loaded=record.loaded,
+        identity=record_identity(record),
     )

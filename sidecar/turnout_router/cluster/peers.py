@@ -1,0 +1,81 @@
+"""Calls from one router to another: JSON with the cluster token, over the upstream client.
+
+Errors: `PeerFailed` with a reason that a person can act on; nothing else leaves this module.
+"""
+
+import asyncio
+from typing import TypeVar
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from turnout_api.wire import NODE_PREFIX, ErrorBody
+from turnout_router.access import ClusterTokens
+from turnout_router.upstream.interface import BodyTooLarge, Origin, UpstreamClient, UpstreamError, UpstreamRequest
+
+MAX_ANSWER_BYTES = 32 * 1024 * 1024
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class PeerFailed(Exception):
+    """Another router could not be asked, or said no."""
+
+    def __init__(self, reason: str, *, status: int = 0, code: str = "") -> None:
+        super().__init__(reason)
+        self.status = status
+        self.code = code
+
+
+class Peers:
+    """The other routers of the cluster."""
+
+    def __init__(self, client: UpstreamClient, tokens: ClusterTokens, *, timeout_s: float) -> None:
+        self._client = client
+        self._timeout_s = timeout_s
+        self._authorization = (b"Authorization", b"Bearer " + tokens.current.encode())
+
+    async def get(self, url: str, path: str, answer: type[Answer]) -> Answer:
+        """`GET URL/router/v1/node/PATH`. Raises PeerFailed."""
+        request = UpstreamRequest("GET", f"{NODE_PREFIX}/{path}", (self._authorization,))
+        return await self._call(url, request, answer, self._timeout_s)
+
+    async def post(
+        self, url: str, path: str, message: BaseModel, answer: type[Answer], *, timeout_s: float | None = -1
+    ) -> Answer:
+        """`POST URL/router/v1/node/PATH`. `timeout_s` None = no limit, left out = the poll timeout. Raises PeerFailed."""
+        headers = (self._authorization, (b"Content-Type", b"application/json"))
+        body = message.model_dump_json().encode()
+        limit = self._timeout_s if timeout_s == -1 else timeout_s
+        return await self._call(url, UpstreamRequest("POST", f"{NODE_PREFIX}/{path}", headers, body), answer, limit)
+
+    async def _call(self, url: str, request: UpstreamRequest, answer: type[Answer], timeout_s: float | None) -> Answer:
+        try:
+            async with asyncio.timeout(timeout_s):
+                response = await self._client.request(Origin.of(url), request)
+                try:
+                    body = await response.read_all(MAX_ANSWER_BYTES)
+                finally:
+                    response.close()
+        except TimeoutError as error:
+            raise PeerFailed(f"no answer from {url} within {timeout_s:g}s") from error
+        except (UpstreamError, BodyTooLarge) as error:
+            raise PeerFailed(str(error)) from error
+        if response.status != 200:
+            raise _refusal(url, response.status, body)
+        try:
+            return answer.model_validate(orjson.loads(body))
+        except (orjson.JSONDecodeError, ValidationError) as error:
+            raise PeerFailed(
+                f"{url} is no Turnout router, or of a version that this one does not understand"
+            ) from error
+
+
+def _refusal(url: str, status: int, body: bytes) -> PeerFailed:
+    try:
+        error = ErrorBody.model_validate(orjson.loads(body))
+    except (orjson.JSONDecodeError, ValidationError):
+        return PeerFailed(f"{url} answered HTTP {status}", status=status)
+    hint = ": do both routers have the same cluster token?" if status == 401 else ""
+    return PeerFailed(
+        f"{url} answered HTTP {status} {error.code}: {error.message}{hint}", status=status, code=error.code
+    )

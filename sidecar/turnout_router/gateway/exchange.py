@@ -1,0 +1,225 @@
+"""One attempt to have a request answered by one endpoint: a model on this node, or on a slave.
+
+Invariants:
+
+* `AttemptFailed.unsent` is true only while no backend can have seen the request; only then may another endpoint get it.
+* An exchange that was opened is closed exactly once: its slot goes back to the runtime, its connection to the pool (or
+  is cut, when the answer was not read to its end, which is how a backend learns that the client left).
+* `stats.inflight` is the number of exchanges that are open, whatever way they end.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import orjson
+from pydantic import ValidationError
+
+from turnout_api.wire import MODEL_HEADER, REQUEST_ID, SERVE_PREFIX, STAGE_HEADER, ErrorBody
+from turnout_router.access import ClusterTokens
+from turnout_router.cluster.table import Endpoint
+from turnout_router.families import errors
+from turnout_router.families.errors import GatewayError
+from turnout_router.gateway.select import EndpointStats, Key
+from turnout_router.runtime import interface as runtime_interface
+from turnout_router.runtime.interface import Claim, NodeRuntime, RuntimeRefusal
+from turnout_router.upstream.interface import (
+    BodyTooLarge,
+    Headers,
+    Interrupted,
+    NotSent,
+    UpstreamClient,
+    UpstreamError,
+    UpstreamRequest,
+    UpstreamResponse,
+    UpstreamTimeout,
+)
+
+MAX_ERROR_BYTES = 1024 * 1024
+STAGE_UNSENT = b"unsent"
+STAGE_SENT = b"sent"
+
+_SAID_BY_SLAVES: dict[str, type[GatewayError]] = {
+    kind.code: kind
+    for kind in (
+        errors.QueueFull,
+        errors.QueueTimeout,
+        errors.NotReady,
+        errors.LoadFailed,
+        errors.Draining,
+        errors.NothingServing,
+        errors.BackendUnreachable,
+        errors.BackendBroke,
+        errors.BackendTimeout,
+    )
+}
+
+
+class AttemptFailed(Exception):
+    """No answer from this endpoint."""
+
+    def __init__(self, error: GatewayError, *, unsent: bool) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.unsent = unsent
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A request as any endpoint may get it."""
+
+    method: str
+    path: str
+    """With its query, as the backend sees it: `/v1/chat/completions`."""
+    headers: list[tuple[bytes, bytes]]
+    """End-to-end only; no Authorization."""
+    body_for: Callable[[str], bytes] | None
+    """The body with the model under the name that the endpoint knows; None = no body."""
+    request_id: str
+
+
+class Exchange:
+    """An answer that has begun. Whoever has it calls `close` once."""
+
+    def __init__(self, response: UpstreamResponse, queued_s: float, on_close: Callable[[], None]) -> None:
+        self.response = response
+        self.queued_s = queued_s
+        self._on_close: Callable[[], None] | None = on_close
+
+    def close(self) -> None:
+        """Give back what the exchange holds; idempotent."""
+        self.response.close()
+        if self._on_close:
+            on_close, self._on_close = self._on_close, None
+            on_close()
+
+
+class Exchanges:
+    """Opens exchanges."""
+
+    def __init__(
+        self,
+        client: UpstreamClient,
+        runtime: NodeRuntime,
+        tokens: ClusterTokens | None,
+        stats: EndpointStats,
+        on_unreachable: Callable[[str], None],
+    ) -> None:
+        self._client = client
+        self._runtime = runtime
+        self._authorization = (b"Authorization", b"Bearer " + tokens.current.encode()) if tokens else None
+        self._stats = stats
+        self._on_unreachable = on_unreachable
+
+    async def open(self, endpoint: Endpoint, request: Outgoing) -> Exchange:
+        """Have the endpoint answer; returns with the head of its answer. Raises AttemptFailed."""
+        key = endpoint.node_id, endpoint.local_id
+        self._stats.began(key)
+        try:
+            if endpoint.origin is None:
+                return await self.open_local(endpoint.local_id, request, ended=lambda: self._stats.ended(key))
+            return await self._open_remote(endpoint, request, key)
+        except BaseException:
+            self._stats.ended(key)
+            raise
+
+    async def open_local(self, model: str, request: Outgoing, ended: Callable[[], None]) -> Exchange:
+        """Have a model of this node answer. `ended` is called when the exchange is closed. Raises AttemptFailed."""
+        try:
+            claim = await self._runtime.claim(model, request.request_id)
+        except RuntimeRefusal as refusal:
+            raise AttemptFailed(error_of_refusal(refusal), unsent=True) from refusal
+        try:
+            response = await self._client.request(claim.origin, _to_backend(claim, request))
+        except UpstreamError as error:
+            self._runtime.release(claim)
+            if isinstance(error, NotSent):
+                self._runtime.report_unreachable(model)
+            raise _of_upstream(error) from error
+        except BaseException:
+            self._runtime.release(claim)
+            raise
+
+        def on_close() -> None:
+            self._runtime.release(claim)
+            ended()
+
+        return Exchange(response, claim.queued_s, on_close)
+
+    async def _open_remote(self, endpoint: Endpoint, request: Outgoing, key: Key) -> Exchange:
+        assert endpoint.origin is not None  # noqa: S101 - `open` chose this way for it
+        assert self._authorization is not None  # noqa: S101 - a remote endpoint registered with the cluster's token
+        try:
+            response = await self._client.request(
+                endpoint.origin, self._to_slave(endpoint, request, self._authorization)
+            )
+            if stage := response.header(STAGE_HEADER.encode()):
+                raise await _of_slave(response, stage)
+        except UpstreamError as error:
+            if isinstance(error, NotSent):
+                self._on_unreachable(str(endpoint.origin))
+            raise _of_upstream(error) from error
+        queued = response.header(b"x-turnout-queued")
+        return Exchange(response, float(queued) if queued else 0.0, lambda: self._stats.ended(key))
+
+    def _to_slave(self, endpoint: Endpoint, request: Outgoing, authorization: tuple[bytes, bytes]) -> UpstreamRequest:
+        headers = [
+            *request.headers,
+            authorization,
+            (REQUEST_ID.encode(), request.request_id.encode()),
+            (MODEL_HEADER.encode(), endpoint.local_id.encode()),
+        ]
+        body = request.body_for(endpoint.local_id) if request.body_for else None
+        return UpstreamRequest(request.method, SERVE_PREFIX + request.path, headers, body)
+
+
+def _to_backend(claim: Claim, request: Outgoing) -> UpstreamRequest:
+    headers: Headers = [*request.headers, (REQUEST_ID.encode(), request.request_id.encode())]
+    body = request.body_for(claim.backend_model) if request.body_for else None
+    return UpstreamRequest(request.method, request.path, headers, body)
+
+
+async def _of_slave(response: UpstreamResponse, stage: bytes) -> AttemptFailed:
+    """The slave's own error, said again as ours."""
+    try:
+        async with asyncio.timeout(5):
+            body = await response.read_all(MAX_ERROR_BYTES)
+    except (TimeoutError, BodyTooLarge, Interrupted):
+        body = b""
+    finally:
+        response.close()
+    try:
+        said = ErrorBody.model_validate(orjson.loads(body))
+    except (orjson.JSONDecodeError, ValidationError):
+        said = ErrorBody(code="backend_broke", message="the node's answer could not be read")
+    retry = response.header(b"retry-after")
+    kind = _SAID_BY_SLAVES.get(said.code, errors.BackendBroke)
+    error = kind(said.message, retry_after_s=float(retry) if retry.isdigit() else None)
+    return AttemptFailed(error, unsent=stage == STAGE_UNSENT)
+
+
+def _of_upstream(error: UpstreamError) -> AttemptFailed:
+    if isinstance(error, NotSent):
+        return AttemptFailed(errors.BackendUnreachable("the model's backend cannot be reached"), unsent=True)
+    if isinstance(error, UpstreamTimeout):
+        return AttemptFailed(errors.BackendTimeout("the model's backend did not answer in time"), unsent=False)
+    return AttemptFailed(errors.BackendBroke("the model's backend ended the exchange before it answered"), unsent=False)
+
+
+def error_of_refusal(refusal: RuntimeRefusal) -> GatewayError:
+    """A refusal of the runtime, as clients are told."""
+    message, retry = str(refusal), refusal.retry_after_s
+    match refusal:
+        case runtime_interface.QueueFull():
+            return errors.QueueFull(message, retry_after_s=retry)
+        case runtime_interface.QueueTimeout():
+            return errors.QueueTimeout(message, retry_after_s=retry)
+        case runtime_interface.LoadFailed():
+            return errors.LoadFailed(message, retry_after_s=retry)
+        case runtime_interface.Draining():
+            return errors.Draining(message, retry_after_s=retry)
+        case runtime_interface.UnknownModel():
+            # the table named a model that this node has just lost: to the client it is one that nothing serves
+            return errors.NothingServing("the model has just left its node", retry_after_s=retry)
+        case _:
+            return errors.NotReady(message, retry_after_s=retry)

@@ -1,0 +1,206 @@
+"""What other routers call: `/router/v1/node/…`, behind the cluster token.
+
+`serve/{path}` runs a request of the master on a model of this node and passes the backend's bytes through: the master
+puts the public name into the answer. An error that this router itself answers carries `x-turnout-stage`, which tells
+the master whether a backend saw the request.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import orjson
+from aiohttp import web
+from pydantic import ValidationError
+
+from turnout_api.config import RouterConfig
+from turnout_api.vocabulary import Role
+from turnout_api.wire import (
+    MODEL_HEADER,
+    NODE_PREFIX,
+    SERVE_PREFIX,
+    ConfigAccepted,
+    ErrorBody,
+    LoadRequest,
+    Registered,
+    Snapshot,
+)
+from turnout_router.cluster.registry import RegistrationRefused
+from turnout_router.families import errors, headers
+from turnout_router.families.errors import GatewayError
+from turnout_router.families.multipart import parse_form
+from turnout_router.families.names import rewrite_request_model
+from turnout_router.gateway import loading
+from turnout_router.gateway.answers import json_response, node_error_response, to_multidict
+from turnout_router.gateway.exchange import STAGE_SENT, STAGE_UNSENT, AttemptFailed, Exchange, Outgoing
+from turnout_router.gateway.intake import read_body, request_id_of
+from turnout_router.gateway.relay import Plan, relay
+from turnout_router.store.records import RequestRecord
+
+if TYPE_CHECKING:
+    from turnout_router.router import Router
+
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+QUEUED_HEADER = "x-turnout-queued"
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class NodeApi:
+    """Handlers of one router."""
+
+    def __init__(self, router: "Router") -> None:
+        self._router = router
+
+    def routes(self) -> list[web.RouteDef]:
+        """What to add to the application."""
+        guarded = self._guarded
+        return [
+            web.post(f"{NODE_PREFIX}/register", guarded(self._register)),
+            web.get(f"{NODE_PREFIX}/snapshot", guarded(self._snapshot)),
+            web.get(f"{NODE_PREFIX}/queue", guarded(self._queue)),
+            web.get(f"{NODE_PREFIX}/status", guarded(self._status)),
+            web.post(f"{NODE_PREFIX}/config", guarded(self._config)),
+            web.post(f"{NODE_PREFIX}/drain", guarded(self._drain)),
+            web.post(f"{NODE_PREFIX}/load", guarded(self._load)),
+            web.route("*", SERVE_PREFIX + "/{path:.+}", guarded(self._serve)),
+        ]
+
+    def _guarded(self, handler: Handler) -> Handler:
+        async def check_token_first(request: web.Request) -> web.StreamResponse:
+            tokens = self._router.tokens
+            if tokens is None or not tokens.accepts(request.headers.getall("Authorization", [])):
+                return node_error_response(errors.Unauthorized("a valid cluster token is needed"), stage=STAGE_UNSENT)
+            try:
+                return await handler(request)
+            except GatewayError as error:
+                return node_error_response(error, stage=STAGE_UNSENT)
+
+        return check_token_first
+
+    async def _register(self, request: web.Request) -> web.StreamResponse:
+        router = self._router
+        if router.config.cluster.role is not Role.MASTER:
+            return _refused(409, "not_a_master", f"{router.config.cluster.node_id} is no master")
+        try:
+            snapshot = Snapshot.model_validate_json(await read_body(request, MAX_MESSAGE_BYTES))
+        except ValidationError as error:
+            raise errors.InvalidBody(f"no snapshot: {error.error_count()} fields are wrong or missing") from error
+        try:
+            router.registry.on_registered(snapshot, router.clock())
+        except RegistrationRefused as refusal:
+            return _refused(refusal.status, refusal.code, str(refusal))
+        cluster = router.config.cluster
+        answer = Registered(master_node_id=cluster.node_id, sync_interval_s=cluster.sync_interval)
+        return json_response(answer.model_dump_json().encode())
+
+    async def _snapshot(self, _request: web.Request) -> web.StreamResponse:
+        return json_response(self._router.snapshot().model_dump_json().encode())
+
+    async def _queue(self, _request: web.Request) -> web.StreamResponse:
+        return json_response(self._router.runtime.queue().model_dump_json().encode())
+
+    async def _status(self, _request: web.Request) -> web.StreamResponse:
+        return json_response(self._router.status().model_dump_json().encode())
+
+    async def _config(self, request: web.Request) -> web.StreamResponse:
+        try:
+            config = RouterConfig.model_validate_json(await read_body(request, MAX_MESSAGE_BYTES))
+        except ValidationError as error:
+            raise errors.InvalidBody(f"the configuration is not valid and nothing changed: {error}") from error
+        changed = await self._router.reconfigure(config)
+        answer = ConfigAccepted(generation=self._router.config.generation, changed=changed)
+        return json_response(answer.model_dump_json().encode())
+
+    async def _drain(self, _request: web.Request) -> web.StreamResponse:
+        self._router.drain()
+        return json_response(b"{}")
+
+    async def _load(self, request: web.Request) -> web.StreamResponse:
+        try:
+            asked = LoadRequest.model_validate_json(await read_body(request, MAX_MESSAGE_BYTES))
+        except ValidationError as error:
+            raise errors.InvalidBody(f"no load request: {error.error_count()} fields are wrong or missing") from error
+        done = await loading.load_here(self._router.runtime, asked)
+        return json_response(done.model_dump_json().encode())
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        router = self._router
+        record = RequestRecord(request_id_of(request), time.time(), "/" + request.match_info["path"], caller="master")
+        record.node = router.config.cluster.node
+        began = router.clock()
+        router.began()
+        exchange: Exchange | None = None
+        try:
+            exchange = await self._open(request, record)
+            record.queued_s = exchange.queued_s
+            record.first_byte_s = router.clock() - began
+            # set first: `relay` overwrites it when the answer breaks off
+            record.outcome = "ok" if exchange.response.status < 400 else "backend_error"
+            return await self._pass_through(request, exchange, record)
+        except AttemptFailed as failure:
+            record.status, record.code = failure.error.http_status, failure.error.code
+            record.outcome = "refused" if failure.unsent else "broken"
+            return node_error_response(failure.error, stage=STAGE_UNSENT if failure.unsent else STAGE_SENT)
+        except GatewayError as error:
+            record.status, record.code = error.http_status, error.code
+            raise
+        except (asyncio.CancelledError, ConnectionError):
+            # the master left (or the router stops): closing the exchange takes the request off the backend
+            record.outcome = "client_gone"
+            raise
+        finally:
+            if exchange is not None:
+                exchange.close()
+            record.total_s = router.clock() - began
+            router.ended(record)
+
+    async def _open(self, request: web.Request, record: RequestRecord) -> Exchange:
+        router = self._router
+        body = await read_body(request, router.config.cluster.max_body_bytes)
+        record.bytes_in = len(body)
+        record.model = record.local_id = request.headers.get(MODEL_HEADER) or _model_of(body)
+        outgoing = Outgoing(
+            method=request.method,
+            path=request.raw_path.removeprefix(SERVE_PREFIX),
+            headers=headers.to_backend(request.raw_headers),
+            body_for=_renamed(request.headers.get("Content-Type", ""), body, record.local_id) if body else None,
+            request_id=record.request_id,
+        )
+        record.attempts = 1
+        return await router.exchanges.open_local(record.local_id, outgoing, ended=lambda: None)
+
+    async def _pass_through(
+        self, request: web.Request, exchange: Exchange, record: RequestRecord
+    ) -> web.StreamResponse:
+        upstream = exchange.response
+        passed = to_multidict(headers.to_client(upstream.headers))
+        passed[QUEUED_HEADER] = f"{exchange.queued_s:.3f}"
+        return await relay(request, upstream, Plan(upstream.status, passed), record)
+
+
+def _refused(status: int, code: str, message: str) -> web.Response:
+    return json_response(ErrorBody(code=code, message=message).model_dump_json().encode(), status=status)
+
+
+def _model_of(body: bytes) -> str:
+    """The model of a JSON body, for a caller that is no master and gives no header."""
+    try:
+        parsed = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise errors.InvalidBody(f"the body is not JSON: {error}") from None
+    model = parsed.get("model") if isinstance(parsed, dict) else None
+    if not isinstance(model, str) or not model:
+        raise errors.MissingModel
+    return model
+
+
+def _renamed(content_type: str, body: bytes, named: str) -> Callable[[str], bytes]:
+    def body_for(name: str) -> bytes:
+        if name == named:
+            return body
+        if content_type.startswith("multipart/"):
+            return parse_form(body, content_type).with_model(body, name)
+        return rewrite_request_model(body, name)
+
+    return body_for

@@ -1,0 +1,45 @@
+"""The request as an endpoint gets it: path, headers, and the body under the name that the endpoint knows."""
+
+from collections.abc import Callable
+
+from aiohttp import web
+
+from turnout_router.cluster.table import Endpoint
+from turnout_router.families import headers, paths
+from turnout_router.families.names import rewrite_request_model
+from turnout_router.families.ollama import to_openai
+from turnout_router.families.paths import Way
+from turnout_router.families.request import RequestFacts
+from turnout_router.gateway.exchange import Outgoing
+
+
+def build(
+    request: web.BaseRequest,
+    path: paths.Endpoint,
+    facts: RequestFacts,
+    body: bytes,
+    *,
+    endpoint: Endpoint,
+    request_id: str,
+) -> Outgoing:
+    """What `endpoint` is sent. Raises InvalidBody for an Ollama request that has no form in OpenAI's API."""
+    passed = headers.to_backend(request.raw_headers)
+    if paths.way(path, endpoint.family) is Way.TRANSLATE:
+        assert facts.body is not None  # noqa: S101 - Ollama's paths take JSON only
+        translated = to_openai(path, facts.body, model=facts.model, stream=facts.stream, family=endpoint.family)
+        body_for = _renamed(facts.model, facts, translated.body)
+        return Outgoing(request.method, translated.path, passed, body_for, request_id)
+    return Outgoing(request.method, request.raw_path, passed, _renamed(facts.model, facts, body), request_id)
+
+
+def _renamed(named: str, facts: RequestFacts, body: bytes) -> Callable[[str], bytes]:
+    def body_for(name: str) -> bytes:
+        if name == named:
+            return body
+        if facts.form:
+            return facts.form.with_model(body, name)
+        if facts.body is not None and "model" in facts.body:
+            return rewrite_request_model(body, name)
+        return body  # `/sdapi` without a model: the backend has one, or knows its checkpoint by its own name
+
+    return body_for

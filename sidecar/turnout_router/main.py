@@ -1,0 +1,88 @@
+"""The process of one router: `turnout router --config FILE`.
+
+SIGTERM or Ctrl-C drains: nothing new is taken, what runs ends, then the process exits with 0. A second signal ends it at
+once. Exit codes: 2 = a configuration that cannot be used, 1 = a port is taken.
+"""
+
+import asyncio
+import ctypes
+import gc
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+import uvloop
+import yaml
+from pydantic import ValidationError
+
+from turnout_api.config import RouterConfig
+from turnout_api.vocabulary import Policy
+from turnout_router.router import Router, RouterRefused
+
+_PR_SET_PDEATHSIG = 1
+
+log = logging.getLogger(__name__)
+
+
+def read_config(path: Path, policy: Policy | None = None) -> RouterConfig:
+    """The configuration in a YAML or JSON file. Raises RouterRefused that names the file and the keys."""
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        config = RouterConfig.model_validate(document)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise RouterRefused(f"{path} cannot be read: {error}") from error
+    except ValidationError as error:
+        wrong = "\n".join(f"  {'.'.join(map(str, e['loc'])) or '(file)'}: {e['msg']}" for e in error.errors())
+        raise RouterRefused(f"{path} is no router configuration:\n{wrong}") from error
+    if policy is None:
+        return config
+    return config.model_copy(update={"cluster": config.cluster.model_copy(update={"endpoint_policy": policy})})
+
+
+def run(
+    config_file: Path, *, policy: Policy | None = None, drain_timeout_s: float = 600.0, with_parent: bool = False
+) -> int:
+    """Run a router until it is told to stop. `with_parent`: die with the process that started this one."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
+    if with_parent:
+        die_with_parent()
+    try:
+        router = Router(read_config(config_file, policy))
+    except RouterRefused as refusal:
+        sys.stderr.write(f"turnout router: {refusal}\n")
+        return 2
+    try:
+        uvloop.run(_serve(router, drain_timeout_s))
+    except OSError as error:
+        sys.stderr.write(f"turnout router: {error}\n")
+        return 1
+    return 0
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this process when its parent ends, however that ends (Linux)."""
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:  # it ended before we asked
+        sys.exit(1)
+
+
+async def _serve(router: Router, drain_timeout_s: float) -> None:
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _on_signal, told)
+    await router.start()
+    # what is here now lives as long as the process: the collector need not walk it again
+    gc.collect()
+    gc.freeze()
+    await told.wait()
+    await router.stop(drain_timeout_s=drain_timeout_s)
+
+
+def _on_signal(told: asyncio.Event) -> None:
+    if told.is_set():
+        os._exit(1)
+    told.set()

@@ -1,0 +1,270 @@
+"""One router: everything that a node of the cluster is, put together.
+
+This module wires and decides nothing. `Router.start` brings up the store, the runtime, the membership and the two
+listeners, in that order; `Router.stop` takes them down in the other. Several routers may live in one process.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack
+from secrets import token_hex
+
+import orjson
+from aiohttp import web
+
+from turnout_api import identity
+from turnout_api.config import RouterConfig
+from turnout_api.vocabulary import Role
+from turnout_api.wire import NodeStatus, Snapshot
+from turnout_router.access import AccessError, ApiKeys, load_api_keys, load_cluster_tokens
+from turnout_router.cluster.membership import MasterMembership, SlaveMembership
+from turnout_router.cluster.peers import Peers
+from turnout_router.cluster.registry import Registry
+from turnout_router.gateway.client_api import ClientApi
+from turnout_router.gateway.exchange import Exchanges
+from turnout_router.gateway.health_api import health_routes
+from turnout_router.gateway.node_api import NodeApi
+from turnout_router.gateway.select import EndpointStats
+from turnout_router.metrics import Metrics, Sample
+from turnout_router.runtime.interface import NodeRuntime
+from turnout_router.runtime.node import LocalRuntime
+from turnout_router.store.database import Store
+from turnout_router.store.records import RequestRecord
+from turnout_router.upstream.client import HttpClient
+from turnout_router.version import VERSION
+
+DRAIN_TIMEOUT_S = 600.0
+"""A stopping router waits this long for requests that run."""
+REFRESH_INTERVAL_S = 0.25
+"""How often a master looks whether its own models changed and whether the ledger of names has to be kept."""
+CONFIG, LEDGER = "config", "names"
+
+log = logging.getLogger(__name__)
+
+
+class RouterRefused(Exception):
+    """A configuration that this router cannot start with; the message says what to do."""
+
+
+class Router:
+    """One router. Attributes are read by the API handlers; only this class replaces them."""
+
+    def __init__(self, config: RouterConfig, *, clock: Callable[[], float] = time.monotonic) -> None:
+        check_startable(config)
+        self.clock = clock
+        try:
+            self.tokens = load_cluster_tokens(config.cluster)
+            self.keys: ApiKeys | None = None if config.cluster.role is Role.SLAVE else load_api_keys(config.access)
+        except AccessError as error:
+            raise RouterRefused(str(error)) from error
+        self.metrics = Metrics()
+        self.store = Store.open(
+            config.cluster.store_dir, on_dropped=lambda table: self.metrics.records_dropped.labels(table).inc()
+        )
+        self.config = _newer(config, self.store.kept(CONFIG))
+        self.instance = token_hex(8)
+        self.client = HttpClient()
+        self.runtime: NodeRuntime = LocalRuntime(self.config, self.client, on_load=self.store.add_load)
+        cluster = self.config.cluster
+        ledger = orjson.loads(self.store.kept(LEDGER) or "{}")
+        self.registry = Registry(node_id=cluster.node_id, node=cluster.node or cluster.node_id, ledger=ledger)
+        self.peers = peers = Peers(self.client, self.tokens, timeout_s=cluster.poll_timeout) if self.tokens else None
+        self._slave = (
+            SlaveMembership(self.config, peers, self.snapshot, clock) if cluster.role is Role.SLAVE and peers else None
+        )
+        self.master = MasterMembership(
+            self.config, peers, self.registry, clock, lambda url: self.metrics.polls_failed.labels(url).inc()
+        )
+        self.stats = EndpointStats()
+        self.exchanges = Exchanges(self.client, self.runtime, self.tokens, self.stats, self.master.suspect)
+        self.open_requests = 0
+        self.draining = False
+        self.port = 0
+        self.health_port = 0
+        self._began = clock()
+        self.began_at = time.time()
+        """Wall clock."""
+        self._kept_ledger: identity.Ledger = ledger
+        self._refresher: asyncio.Task[None] | None = None
+        self._down = AsyncExitStack()
+
+    @property
+    def node(self) -> str:
+        """The name of the RouterNode."""
+        return self.config.cluster.node or self.config.cluster.node_id
+
+    async def start(self) -> None:
+        """Bring everything up; returns when the listeners accept. Raises OSError when a port is taken."""
+        down = self._down
+        self.store.start()
+        down.push_async_callback(self.store.close)
+        down.push_async_callback(self.client.close)
+        await self.runtime.start()
+        down.push_async_callback(self.runtime.stop)
+        self.metrics.read_from(self._readings)
+        listen = self.config.listen
+        application = web.Application(client_max_size=0)
+        application.add_routes(NodeApi(self).routes())
+        if self.keys:
+            application.add_routes(ClientApi(self, self.keys).routes())
+        self.port = await self._listen(application, listen.host, listen.port)
+        health = web.Application()
+        health.add_routes(health_routes(self))
+        self.health_port = await self._listen(health, listen.health_host, listen.health_port)
+        self._refresh()
+        self._refresher = asyncio.create_task(self._refresh_for_ever(), name="refresh")
+        if self.config.cluster.role is Role.MASTER:
+            self.master.start()
+        if self._slave:
+            self._slave.start()
+        log.info("%s %s listens on port %d", self.config.cluster.role, self.config.cluster.node_id, self.port)
+
+    async def stop(self, *, drain_timeout_s: float = DRAIN_TIMEOUT_S) -> None:
+        """Take nothing new, let what runs end, then take everything down."""
+        self.drain()
+        deadline = self.clock() + drain_timeout_s
+        while self.open_requests and self.clock() < deadline:  # noqa: ASYNC110 - an end in sight, not an event to miss
+            await asyncio.sleep(0.02)
+        if self._slave:
+            await self._slave.stop()
+        await self.master.stop()
+        if self._refresher:
+            self._refresher.cancel()
+            await asyncio.gather(self._refresher, return_exceptions=True)
+        await self._down.aclose()
+
+    def drain(self) -> None:
+        """Take nothing new; the master learns it with the next registration or poll."""
+        if not self.draining:
+            self.draining = True
+            self.runtime.drain()
+            log.info("%s drains", self.config.cluster.node_id)
+
+    async def reconfigure(self, config: RouterConfig) -> bool:
+        """Take a newer configuration. False when it is not newer. Raises RouterRefused when it needs a restart."""
+        if config.generation <= self.config.generation:
+            return False
+        check_startable(config)
+        _refuse_identity_change(self.config, config)
+        self.config = config
+        self.store.keep(CONFIG, config.model_dump_json())
+        await self.runtime.reconfigure(config)
+        self.master.reconfigure(config)
+        self._refresh()
+        log.info("%s serves configuration %d", config.cluster.node_id, config.generation)
+        return True
+
+    def snapshot(self) -> Snapshot:
+        """What this node advertises."""
+        cluster = self.config.cluster
+        return Snapshot(
+            node_id=cluster.node_id,
+            node=self.node,
+            role=cluster.role,
+            url=cluster.public_url or f"http://{self.config.listen.host}:{self.port}",
+            instance=self.instance,
+            version=VERSION,
+            generation=self.config.generation,
+            draining=self.draining,
+            models=self.runtime.records(),
+        )
+
+    def status(self) -> NodeStatus:
+        """What the operator, `turnout up` and people read."""
+        return NodeStatus(
+            node_id=self.config.cluster.node_id,
+            role=self.config.cluster.role,
+            version=VERSION,
+            generation=self.config.generation,
+            draining=self.draining,
+            uptime_s=self.clock() - self._began,
+            models=self.registry.models() if self.keys else self.runtime.records(),
+            nodes=self.registry.health(self.clock()),
+            public_models=self.registry.public_models(),
+            queue=self.runtime.queue(),
+        )
+
+    def began(self) -> None:
+        """A request came in: it holds up the drain until `ended`."""
+        self.open_requests += 1
+        self.metrics.inflight.inc()
+
+    def ended(self, record: RequestRecord) -> None:
+        """A request ended: exactly one row and one count for each."""
+        self.open_requests -= 1
+        self.metrics.inflight.dec()
+        self.metrics.request_ended(record.model or "unknown", record.node, record.outcome)
+        if record.code:
+            self.metrics.refused.labels(record.code).inc()
+        self.store.add_request(record)
+
+    async def _listen(self, application: web.Application, host: str, port: int) -> int:
+        # handler_cancellation: a client that leaves cancels its handler, which takes the request off the backend
+        runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
+        await runner.setup()
+        self._down.push_async_callback(runner.cleanup)
+        await web.TCPSite(runner, host, port, backlog=1024).start()
+        return int(runner.addresses[0][1])
+
+    async def _refresh_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(REFRESH_INTERVAL_S)
+            self._refresh()
+
+    def _refresh(self) -> None:
+        self.registry.set_local(self.runtime.records())
+        if self.keys and self.registry.ledger != self._kept_ledger:
+            self._kept_ledger = {public_id: list(hashes) for public_id, hashes in self.registry.ledger.items()}
+            self.store.keep(LEDGER, orjson.dumps(self._kept_ledger).decode())
+
+    def _readings(self) -> Iterable[Sample]:
+        for model in self.runtime.queue().models:
+            labels = {"model": model.model}
+            yield Sample("turnout_queue_depth", "Requests that wait for a slot.", labels, model.queued)
+            yield Sample("turnout_running_requests", "Requests at the backend.", labels, model.running)
+            yield Sample("turnout_model_loaded", "1 = loaded.", labels, model.loaded)
+        for node in self.registry.health(self.clock()):
+            yield Sample("turnout_node_healthy", "1 = the last poll was good.", {"url": node.url}, node.healthy)
+        for (node_id, model_id), count in self.stats.inflight.items():
+            labels = {"node": node_id, "model": model_id}
+            yield Sample("turnout_endpoint_inflight", "Open exchanges of the gateway with an endpoint.", labels, count)
+        limits = self.config.cluster
+        for name, value in (
+            ("max_queue_depth", limits.max_queue_depth),
+            ("max_queue_wait_seconds", limits.max_queue_wait),
+            ("max_body_bytes", limits.max_body_bytes),
+        ):
+            yield Sample("turnout_limit", "The limits in force.", {"limit": name}, value)
+
+
+def check_startable(config: RouterConfig) -> None:
+    """Raise RouterRefused for what no router of that role can run with."""
+    cluster = config.cluster
+    if cluster.role is Role.SLAVE:
+        if not cluster.master_url:
+            raise RouterRefused("cluster.master_url is missing: a Slave registers there")
+        if not cluster.public_url:
+            raise RouterRefused("cluster.public_url is missing: the URL under which the master reaches this Slave")
+    elif cluster.master_url:
+        raise RouterRefused(f"cluster.master_url is for a Slave, and this router is a {cluster.role}")
+    if cluster.slave_urls and cluster.role is not Role.MASTER:
+        raise RouterRefused(f"cluster.slave_urls is for a Master, and this router is a {cluster.role}")
+
+
+def _newer(given: RouterConfig, kept: str | None) -> RouterConfig:
+    if kept is None:
+        return given
+    stored = RouterConfig.model_validate_json(kept)
+    if stored.cluster.node_id != given.cluster.node_id or stored.generation <= given.generation:
+        return given
+    return stored
+
+
+def _refuse_identity_change(old: RouterConfig, new: RouterConfig) -> None:
+    for name in ("role", "node_id", "store_dir"):
+        if getattr(old.cluster, name) != getattr(new.cluster, name):
+            raise RouterRefused(f"cluster.{name} cannot change while the router runs: restart it")
+    if old.listen != new.listen:
+        raise RouterRefused("listen cannot change while the router runs: restart it")
