@@ -14,10 +14,13 @@ Ledger = Mapping[str, list[str]]
 """Public ID → identity hashes; an empty string is a number that is skipped because that name is taken."""
 
 
-def extend(ledger: Ledger, seen: Collection[tuple[str, str]]) -> dict[str, list[str]]:
-    """The ledger with every (public ID, identity hash) of `seen` in it, in the order given."""
+def extend(ledger: Ledger, seen: Collection[tuple[str, str]], *, taken: Collection[str] = ()) -> dict[str, list[str]]:
+    """The ledger with every (public ID, identity hash) of `seen` in it, in the order given.
+
+    `taken` are names of other things (frontend models, recipes): no suffix makes one of them.
+    """
     grown = {public_id: list(hashes) for public_id, hashes in ledger.items()}
-    declared = set(grown) | {public_id for public_id, _ in seen}
+    declared = set(grown) | {public_id for public_id, _ in seen} | set(taken)
     for public_id, identity in seen:
         hashes = grown.setdefault(public_id, [])
         if identity in hashes:

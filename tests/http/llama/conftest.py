@@ -20,9 +20,10 @@ from turnout_router.backends.llama_server import missing
 CONTEXT_WINDOW = 512
 SHAPES = Path(__file__).parent / "shapes"
 REAL = pytest.param("llama", marks=[pytest.mark.llama, pytest.mark.xdist_group("llama")])
+# One thread: llama.cpp's threads wait for each other spinning, and beside other tests two of them are the slower way.
 # The sim is as deaf as the real one, so that the same assertions hold for both.
 COMMANDS = {
-    "llama": ["llama-server", "--threads", "2"],
+    "llama": ["llama-server", "--threads", "1"],
     "sim": ["sim-backend", "--model", "smollm2", "--deaf", "--decode-tokens-per-second", "400"],
 }
 

@@ -1,0 +1,57 @@
+"""Resources → one configuration per router, and a verdict per resource. Pure: no clock, no I/O.
+
+    declared = [declare(manifest) for manifest in manifests]          # in the order of creation
+    resolution = resolve(declared, placement=placement, generation=n,
+                         last_accepted=before.last_accepted, ledger=before.ledger)
+    resolution.configs["gpu-a"]                                       # RouterConfig of that node
+    resolution.verdicts                                               # one for each declared object, in that order
+    dump_accepted(resolution.last_accepted), resolution.ledger        # keep both for the next time
+
+One call takes the objects of one namespace (`by_namespace` splits): a namespace is a cluster. `placement` says what only
+the caller knows about a node: addresses and files.
+
+**Last good wins.** A declared object that is not acceptable keeps what was accepted of it last. One that was acceptable
+and is no longer, because others changed, is not served. A deleted object is one that is not given any more.
+
+Same input, same output; the order of objects matters only where two exclude each other, and there the later one loses,
+or, once one of them is served, the other.
+"""
+
+from turnout_api.resolve.core import by_namespace, resolve
+from turnout_api.resolve.declare import declare, declare_all, shown
+from turnout_api.resolve.interface import (
+    Declared,
+    Key,
+    NodePlacement,
+    Path,
+    PlacedAnywhere,
+    Placement,
+    Problem,
+    Resolution,
+    Verdict,
+    Where,
+)
+from turnout_api.resolve.keep import dump_accepted, load_accepted
+from turnout_api.resolve.reasons import WAITING, Reason
+
+__all__ = [
+    "WAITING",
+    "Declared",
+    "Key",
+    "NodePlacement",
+    "Path",
+    "PlacedAnywhere",
+    "Placement",
+    "Problem",
+    "Reason",
+    "Resolution",
+    "Verdict",
+    "Where",
+    "by_namespace",
+    "declare",
+    "declare_all",
+    "dump_accepted",
+    "load_accepted",
+    "resolve",
+    "shown",
+]

@@ -1,0 +1,265 @@
+"""`resolve`: the objects of a namespace → what each router runs, and what is to be said about each object.
+
+An object is judged in three steps: by what it knows about itself (`own`), by what it cannot have beside others (`admit`),
+and by what it needs of others (`dependent`). A declared spec that fails any of them gives way to the one that was accepted
+last, if that still holds; then everything is judged again, since that one may have other names. Each round takes one
+declared spec away, so there are at most as many rounds as objects.
+
+An object that needs what is not there is not served but keeps its names: while a master is away, nobody takes the names
+of its slaves' models.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from turnout_api import identity
+from turnout_api.config import RouterConfig
+from turnout_api.resolve import frontends, guardians, links, nodes
+from turnout_api.resolve.admit import Admission, Entry, admit
+from turnout_api.resolve.configure import configure
+from turnout_api.resolve.interface import Declared, Key, Placement, Problem, Resolution, Verdict
+from turnout_api.resolve.reasons import Reason
+from turnout_api.resolve.world import World, grown_ledger, world_of
+from turnout_api.resources import (
+    FrontendModel,
+    Guardian,
+    ModelPool,
+    Resource,
+    RouterNode,
+    RouteTest,
+    RoutingLink,
+    SplitRecipe,
+)
+
+_Problems = tuple[Problem, ...]
+
+
+def resolve(
+    objects: Sequence[Declared],
+    *,
+    placement: Placement,
+    generation: int,
+    last_accepted: Mapping[Key, Resource] | None = None,
+    ledger: identity.Ledger | None = None,
+) -> Resolution:
+    """Resolve the objects of one namespace, given in the order of their creation.
+
+    `last_accepted` and `ledger` are those of the Resolution before. `generation` goes into each configuration and only
+    grows; whether a configuration differs from the one before is for the caller to compare. Raises ValueError for
+    objects of several namespaces (see `by_namespace`).
+    """
+    if len({declared.namespace for declared in objects}) > 1:
+        raise ValueError("resolve takes the objects of one namespace: split them with by_namespace")
+    known = ledger or {}
+    unique, repeated = _unique(objects)
+    judged = _Judge(unique, placement, last_accepted or {}, known).judge()
+    configs: dict[str, RouterConfig] = configure(
+        judged.served, placement=placement, ledger=judged.world.ledger, generation=generation
+    )
+    master = judged.world.master
+    return Resolution(
+        configs=configs,
+        verdicts=tuple(
+            _repeated(declared) if index in repeated else judged.verdict(declared)
+            for index, declared in enumerate(objects)
+        ),
+        last_accepted=judged.last_accepted,
+        ledger=judged.world.ledger,
+        master=master.name if master else "",
+        served=judged.served,
+    )
+
+
+def by_namespace(objects: Sequence[Declared]) -> dict[str, list[Declared]]:
+    """The objects of each namespace, in the order given."""
+    spaces: dict[str, list[Declared]] = {}
+    for declared in objects:
+        spaces.setdefault(declared.namespace, []).append(declared)
+    return spaces
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Every decision made."""
+
+    world: World
+    served: Mapping[Key, Resource]
+    problems: Mapping[Key, _Problems]
+    last_accepted: Mapping[Key, Resource]
+
+    def verdict(self, declared: Declared) -> Verdict:
+        problems = self.problems.get(declared.key, ())
+        return Verdict(
+            kind=declared.kind,
+            namespace=declared.namespace,
+            name=declared.name,
+            generation=declared.generation,
+            problems=problems,
+            warnings=tuple(_warnings(declared.resource, self.world, accepted=not problems))
+            if declared.resource
+            else (),
+            last_good=bool(problems) and declared.key in self.served,
+        )
+
+
+class _Judge:
+    """One run over the objects; they are in the order of creation, each key once."""
+
+    def __init__(
+        self,
+        objects: Sequence[Declared],
+        placement: Placement,
+        last_accepted: Mapping[Key, Resource],
+        ledger: identity.Ledger,
+    ) -> None:
+        self._objects = objects
+        self._placement = placement
+        self._last = last_accepted
+        self._ledger = ledger
+        self._declared_nodes = frozenset(d.name for d in objects if d.kind == "RouterNode")
+        self._refused: dict[Key, _Problems] = {}
+        """Declared specs that are out of the question, and why."""
+
+    def judge(self) -> _Judged:
+        for declared in self._objects:
+            problems = declared.problems or tuple(_own_problems(declared.resource, self._placement))
+            if problems:
+                self._refused[declared.key] = problems
+        while True:
+            entries = self._entries()
+            admission = admit(entries, self._ledger)
+            lacking = self._lacking(admission)
+            giving_way = next((e for e in entries if e.key in lacking and self._has_other(e, admission)), None)
+            if giving_way is None:
+                return self._judged(admission, lacking)
+            self._refused[giving_way.key] = lacking[giving_way.key]
+
+    def _entries(self) -> list[Entry]:
+        return [
+            Entry(
+                key=declared.key,
+                declared=None if declared.key in self._refused else declared.resource,
+                last=self._last_good(declared.key),
+            )
+            for declared in self._objects
+        ]
+
+    def _last_good(self, key: Key) -> Resource | None:
+        """What was accepted last, unless this version or place cannot serve it any more."""
+        last = self._last.get(key)
+        return None if last is None or any(_own_problems(last, self._placement)) else last
+
+    @staticmethod
+    def _has_other(entry: Entry, admission: Admission) -> bool:
+        return admission.admitted[entry.key] is entry.declared and len(entry.options) > 1
+
+    def _lacking(self, admission: Admission) -> dict[Key, _Problems]:
+        """Admitted objects that need something of others which is not there."""
+        world = self._world(admission.admitted)
+        lacking = _each(_node_problems, admission.admitted, world)
+        served = {key: resource for key, resource in admission.admitted.items() if key not in lacking}
+        return lacking | _each(_dependent_problems, served, self._world(served))
+
+    def _world(self, admitted: Mapping[Key, Resource]) -> World:
+        in_order = [admitted[declared.key] for declared in self._objects if declared.key in admitted]
+        return world_of(
+            admitted,
+            placement=self._placement,
+            declared_nodes=self._declared_nodes,
+            ledger=grown_ledger(self._ledger, in_order),
+        )
+
+    def _judged(self, admission: Admission, lacking: Mapping[Key, _Problems]) -> _Judged:
+        served = {key: resource for key, resource in admission.admitted.items() if key not in lacking}
+        problems = {**lacking, **admission.conflicts, **self._refused}
+        kept = {d.key: self._last[d.key] for d in self._objects if d.key in self._last}
+        accepted = {d.key: d.resource for d in self._objects if d.resource and d.key not in problems}
+        return _Judged(world=self._world(served), served=served, problems=problems, last_accepted={**kept, **accepted})
+
+
+def _unique(objects: Sequence[Declared]) -> tuple[list[Declared], set[int]]:
+    """The first object of each key, and the positions of those that repeat one."""
+    first: dict[Key, Declared] = {}
+    repeated = set()
+    for index, declared in enumerate(objects):
+        if first.setdefault(declared.key, declared) is not declared:
+            repeated.add(index)
+    return list(first.values()), repeated
+
+
+def _repeated(declared: Declared) -> Verdict:
+    message = f"{declared.key} is declared twice: this one is passed over, remove one of the two"
+    problem = Problem(Reason.DUPLICATE_OBJECT, message, ("metadata", "name"))
+    return Verdict(declared.kind, declared.namespace, declared.name, declared.generation, problems=(problem,))
+
+
+def _each(
+    judge: Callable[[Resource, World], Iterator[Problem]], resources: Mapping[Key, Resource], world: World
+) -> dict[Key, _Problems]:
+    found = {key: tuple(judge(resource, world)) for key, resource in resources.items()}
+    return {key: problems for key, problems in found.items() if problems}
+
+
+def _own_problems(resource: Resource | None, placement: Placement) -> Iterator[Problem]:
+    match resource:
+        case RouterNode():
+            yield from nodes.own_problems(resource, placement)
+        case FrontendModel():
+            yield from frontends.own_problems(resource)
+        case _:
+            return
+
+
+def _node_problems(resource: Resource, world: World) -> Iterator[Problem]:
+    if isinstance(resource, RouterNode):
+        yield from nodes.dependent_problems(resource, world)
+
+
+def _dependent_problems(resource: Resource, world: World) -> Iterator[Problem]:
+    match resource:
+        case RoutingLink():
+            yield from links.dependent_problems(resource, world)
+        case Guardian():
+            yield from guardians.guardian_problems(resource, world)
+        case SplitRecipe():
+            yield from guardians.recipe_problems(resource, world)
+        case _:
+            return
+
+
+def _warnings(resource: Resource, world: World, *, accepted: bool) -> Iterator[Problem]:
+    match resource:
+        case RouterNode():
+            yield from nodes.warnings(resource, world)
+            return
+        case RoutingLink():
+            yield from links.warnings(resource, world)
+        case Guardian():
+            yield from guardians.guardian_warnings(resource, world)
+        case FrontendModel():
+            yield from frontends.warnings(resource, world)
+        case ModelPool():
+            yield from frontends.pool_warnings(resource, world)
+        case SplitRecipe():
+            yield from guardians.recipe_warnings(resource, world)
+        case RouteTest():
+            yield from frontends.test_warnings(resource, world)
+        case _:
+            pass
+    if accepted and world.master is None:
+        message = "the namespace has no accepted Master or Standalone, so nothing serves this yet"
+        yield Problem(Reason.NO_MASTER, message)
+    if accepted:
+        yield Problem(Reason.NOT_SERVED_YET, _NOT_SERVED_YET[type(resource)])
+
+
+_ROUTING = "this version judges it but does not route by it"
+_NOT_SERVED_YET: dict[type[Resource], str] = {
+    RoutingLink: "this version judges it but does not lend by it",
+    Guardian: _ROUTING,
+    FrontendModel: _ROUTING,
+    ModelPool: _ROUTING,
+    SplitRecipe: _ROUTING,
+    RouteTest: "this version judges it but does not run it",
+}
+"""What the router of this version does not do with an accepted object."""
