@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import uvloop
 
 from turnout_api.vocabulary import Family
 from turnout_router.simbackend import SimBackend, SimOptions
 
 _DEFAULTS = SimOptions()
+_WRONG_OPTIONS = 2
 
 
 def sim_backend(
@@ -46,25 +48,29 @@ def sim_backend(
     ] = False,
 ) -> None:
     """An honest stand-in for a GPU server: it spends time as one does, and answers in its shapes."""
-    options = SimOptions(
-        models=tuple(model or _DEFAULTS.models),
-        family=family,
-        host=host,
-        port=port,
-        prefill_tokens_per_second=prefill_tokens_per_second,
-        decode_tokens_per_second=decode_tokens_per_second,
-        image_seconds=image_seconds,
-        load_seconds=load_seconds,
-        concurrency=concurrency,
-        vision=vision,
-        context_window=context_window,
-        seed=seed,
-        log=log,
-        serve_messages=serve_messages,
-        deaf=deaf,
-    )
     try:
-        asyncio.run(_serve(options))
+        options = SimOptions(
+            models=tuple(model or _DEFAULTS.models),
+            family=family,
+            host=host,
+            port=port,
+            prefill_tokens_per_second=prefill_tokens_per_second,
+            decode_tokens_per_second=decode_tokens_per_second,
+            image_seconds=image_seconds,
+            load_seconds=load_seconds,
+            concurrency=concurrency,
+            vision=vision,
+            context_window=context_window,
+            seed=seed,
+            log=log,
+            serve_messages=serve_messages,
+            deaf=deaf,
+        )
+    except ValueError as error:
+        typer.echo(f"turnout sim-backend: {error}", err=True)
+        raise typer.Exit(_WRONG_OPTIONS) from error
+    try:
+        uvloop.run(_serve(options))
     except OSError as error:
         typer.echo(f"turnout sim-backend: {error}", err=True)
         raise typer.Exit(1) from error

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
 
-import orjson
 from aiohttp import web
 
 from turnout_api.vocabulary import Family
@@ -85,7 +84,11 @@ class SimBackend:
         self._ledger.shut()
 
     async def __aenter__(self) -> Self:
-        await self.start()
+        try:
+            await self.start()
+        except BaseException:  # whatever it was: nothing may stay open
+            await self.stop()
+            raise
         return self
 
     async def __aexit__(
@@ -115,7 +118,7 @@ class SimBackend:
     async def _records(self, request: web.Request) -> web.StreamResponse:
         """Every record so far, those of running requests with `outcome` null."""
         del request
-        return reply(orjson.Fragment(orjson.dumps(self.requests)))
+        return reply(self.requests)
 
     async def _unknown(self, request: web.Request) -> web.StreamResponse:
         del request

@@ -56,3 +56,23 @@ async def test_the_records_can_be_read_while_it_runs(http):
     async with http.get(f"{url}/sim/requests") as response:
         assert [record["outcome"] for record in await response.json()] == ["ok"]
     await ended(process)
+
+
+async def test_a_port_in_use_is_said_in_one_line():
+    process, url = await started()
+    port = url.rsplit(":", 1)[1]
+    second = await asyncio.create_subprocess_exec(*COMMAND, "--port", port, stderr=asyncio.subprocess.PIPE)
+    _, said = await second.communicate()
+    assert second.returncode == 1
+    assert said.startswith(b"turnout sim-backend: ")
+    assert said.count(b"\n") == 1
+    await ended(process)
+
+
+async def test_an_option_that_cannot_be_is_said_in_one_line():
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, "--model", "a", "--model", "a", stderr=asyncio.subprocess.PIPE
+    )
+    _, said = await process.communicate()
+    assert process.returncode == 2
+    assert said == b"turnout sim-backend: models: name at least one, each once\n"
