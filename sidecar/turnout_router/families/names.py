@@ -22,6 +22,8 @@ import orjson
 MAX_EVENT_BYTES = 32 * 1024 * 1024
 """An event or line that is longer ends the stream: it has to be whole to be rewritten, and memory is not without end."""
 
+_MAX_HEAD_BYTES = 1024
+
 _KEY = b'"model"'
 _ESCAPED_LETTER = b"\\u006"
 """Every letter of "model" is U+006x: without this a key that is written with escapes cannot be there."""
@@ -53,16 +55,11 @@ class ModelNames:
     """Puts the public name into answers. One for each request: it remembers what the backend said last."""
 
     def __init__(self, public: str) -> None:
-        self._splicer = _Splicer(public, _DEEP)
-
-        self.rewrite_from = self._splicer.splice
-        """`rewrite_from(text, start)`: the document begins at `start`; what is before it stays."""
-        self.rewrite_lines = self._splicer.splice_lines
-        """One document that is spread over a list of lines."""
+        self.splicer = _Splicer(public, _DEEP)
 
     def rewrite_json(self, body: bytes) -> bytes:
         """A JSON document with the public name in it."""
-        return self._splicer.splice(body, 0)
+        return self.splicer.splice(body, 0)
 
 
 class SseRewriter:
@@ -73,8 +70,7 @@ class SseRewriter:
     """
 
     def __init__(self, names: ModelNames, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
-        self._names = names
-        self._rewrite_from = names.rewrite_from
+        self._splicer = names.splicer
         self._max_event_bytes = max_event_bytes
         self._held = bytearray()
 
@@ -82,9 +78,6 @@ class SseRewriter:
         """What may be passed on now. Raises EventTooLong."""
         held = self._held
         if not held and chunk.endswith(b"\n\n"):
-            # Nearly every chunk: one event of one line.
-            if chunk.startswith(b"data: {") and chunk.find(b"\n") == len(chunk) - 2 and chunk.find(b"\r") < 0:
-                return self._rewrite_from(chunk, 6)
             return self._rewrite(chunk)
         searched = len(held)
         held += chunk
@@ -104,6 +97,17 @@ class SseRewriter:
         return self._rewrite(rest)
 
     def _rewrite(self, block: bytes) -> bytes:
+        """A block of whole events."""
+        splicer = self._splicer
+        if block.startswith(splicer.head) and (block.find(b"\\") < 0 or block.find(_ESCAPED_LETTER) < 0):
+            size = len(splicer.head)
+            if block.find(_KEY, size) < 0:
+                return splicer.new_head + block[size:]
+            again = b"\n\n" + splicer.head
+            if block.count(_KEY) == block.count(again) + 1:
+                return splicer.new_head + block[size:].replace(again, b"\n\n" + splicer.new_head)
+        if block.startswith(b"data: {") and block.find(b"\n") == len(block) - 2 and block.find(b"\r") < 0:
+            return splicer.splice(block, 6)
         if _names_nothing(block):
             return block
         if block.find(b"\r") >= 0:
@@ -112,12 +116,12 @@ class SseRewriter:
 
     def _rewrite_event(self, event: bytes) -> bytes:
         if event.startswith(b"data: {") and event.find(b"\n") < 0 and event.find(b"\r") < 0:
-            return self._rewrite_from(event, 6)
+            return self._splicer.splice(event, 6)
         if _names_nothing(event):
             return event
         parts = _LINE_END.split(event)
         data = [(index, match.end()) for index, part in enumerate(parts) if (match := _DATA.match(part))]
-        values = self._names.rewrite_lines([parts[index][start:] for index, start in data])
+        values = self._splicer.splice_lines([parts[index][start:] for index, start in data])
         for (index, start), value in zip(data, values, strict=True):
             parts[index] = parts[index][:start] + value
         return b"".join(parts)
@@ -127,7 +131,7 @@ class NdjsonRewriter:
     """Lines of JSON (Ollama) through whatever chunking. After EventTooLong it is of no more use."""
 
     def __init__(self, names: ModelNames, *, max_line_bytes: int = MAX_EVENT_BYTES) -> None:
-        self._names = names
+        self._splice = names.splicer.splice
         self._max_line_bytes = max_line_bytes
         self._held = bytearray()
 
@@ -155,8 +159,9 @@ class NdjsonRewriter:
     def _rewrite(self, block: bytes) -> bytes:
         if _names_nothing(block):
             return block
-        rewrite = self._names.rewrite_json
-        return b"\n".join([rewrite(line) for line in block.split(b"\n")])
+        if block.find(b"\n") == len(block) - 1:
+            return self._splice(block, 0)
+        return b"\n".join([self._splice(line, 0) for line in block.split(b"\n")])
 
 
 # Events
@@ -197,6 +202,10 @@ class _Splicer:
         self._member = b"\0"
         self._replacement = b""
         self._unchanged = False
+        # The last event as far as the member, if no other object was opened before it, and what replaces it. The same
+        # bytes prove the same depth, so an event that begins with them needs no other look.
+        self.head = b"\0"
+        self.new_head = b""
 
     def splice(self, text: bytes, start: int) -> bytes:
         at = text.find(_KEY, start)  # `find` throughout: `in` takes twice as long on bytes
@@ -205,9 +214,19 @@ class _Splicer:
                 return text
             if text.find(_KEY, at + 7) < 0 and (text.startswith(self._member, at) or self._learn(text, at)):
                 end = at + len(self._member)
-                if _at_top(text, start, at, end):
-                    return text if self._unchanged else text[:at] + self._replacement + text[end:]
+                if _is_member(text, start, at):
+                    if text.count(b"{", start, at) == 1:
+                        return self._splice_head(text, start, at, end)
+                    if _closes_all(text, start, at, end):
+                        return text if self._unchanged else text[:at] + self._replacement + text[end:]
         return self._replace(text, self._scan(text, start))
+
+    def _splice_head(self, text: bytes, start: int, at: int, end: int) -> bytes:
+        new_head = text[:end] if self._unchanged else text[:at] + self._replacement
+        if start and end <= _MAX_HEAD_BYTES:
+            self.head = text[:end]
+            self.new_head = new_head
+        return text if self._unchanged else new_head + text[end:]
 
     def splice_lines(self, values: list[bytes]) -> list[bytes]:
         if len(values) == 1:
@@ -271,14 +290,17 @@ class _Splicer:
         return []
 
 
-def _at_top(text: bytes, start: int, at: int, end: int) -> bool:
-    """Whether `text[at:end]` is a member of the outermost object of `text[start:]`, if that is valid JSON."""
+def _is_member(text: bytes, start: int, at: int) -> bool:
+    """Whether the string at `at` is a key, not a value or part of a string, and `text[start:]` is an object."""
     before = text[at - 1]
     if before == _SPACE:
         before = text[at - 2]
-    if before not in _BEFORE_KEY or text[start] != _BRACE:
-        return False
-    if text.count(b"{", start, at) == 1 or text.count(b"}", end) == 1:
+    return before in _BEFORE_KEY and text[start] == _BRACE
+
+
+def _closes_all(text: bytes, start: int, at: int, end: int) -> bool:
+    """Whether the member `text[at:end]` belongs to the outermost object: told from the shorter side of it."""
+    if text.count(b"}", end) == 1:
         return True
     if at - start < len(text) - end:
         return _opened(text, start, at) == 1
