@@ -56,7 +56,7 @@ def warnings(node: RouterNode, world: World) -> Iterator[Problem]:
             "this version does not serve TLS: what goes between clients and routers is not encrypted",
             ("spec", "tls"),
         )
-    if node.name not in world.nodes:
+    if world.nodes.get(node.name) is not node:  # it is not served, or an older spec of it is
         return
     for index, (public_id, model_identity) in enumerate(identities(node)):
         name = identity.public_name(world.ledger, public_id, model_identity)
@@ -64,7 +64,8 @@ def warnings(node: RouterNode, world: World) -> Iterator[Problem]:
             yield Problem(
                 Reason.NAME_SUFFIXED,
                 f"{public_id} is served as {name}: the first model with this public ID has another configuration, "
-                f"weights or assets",
+                f"weights or assets, and keeps the name; give this one a publicID of its own, or both one configHash "
+                f"if they answer alike",
                 ("spec", "models", index),
             )
 
