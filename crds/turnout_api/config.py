@@ -5,14 +5,27 @@ Secrets never stand in it: it names files. Durations read `10s`. An unknown key 
 misspelt setting never silently keeps its default.
 """
 
-from typing import Annotated, Literal, Self
+from enum import StrEnum
+from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from turnout_api.durations import Duration
+from turnout_api.hashing import config_hash
 from turnout_api.vocabulary import BackendMode, Capability, Family, Lane, Policy, Role
 
 MEBIBYTE = 1024 * 1024
+Word = TypeVar("Word", bound=StrEnum)
+
+
+def _spelt(words: type[Word]) -> BeforeValidator:
+    """Accept the spellings of the requirement texts too: `master`, `llama_sdcpp`, `round-robin`."""
+    known = {str(word).lower(): word for word in words}
+
+    def read(value: object) -> object:
+        return known.get(value.replace("_", "").replace("-", "").lower(), value) if isinstance(value, str) else value
+
+    return BeforeValidator(read)
 
 
 class _Section(BaseModel):
@@ -22,7 +35,7 @@ class _Section(BaseModel):
 class ClusterConfig(_Section):
     """`cluster`: who this router is, whom it knows, and the settings that the master shares with its slaves."""
 
-    role: Role = Role.STANDALONE
+    role: Annotated[Role, _spelt(Role)] = Role.STANDALONE
     node_id: Annotated[str, Field(min_length=1, max_length=253)]
     """Unique in the cluster. Several pods of one node are `NAME.POD`."""
     node: str = ""
@@ -32,8 +45,11 @@ class ClusterConfig(_Section):
     token_previous_file: str = ""
     """File with the token that is being rotated out; both are accepted."""
     master_url: str = ""
+    """Where a Slave registers."""
     public_url: str = ""
+    """Where the master reaches this router. Required for a Slave."""
     slave_urls: list[str] = []
+    """URLs that may register at this Master. `dns+http://HOST:PORT` stands for every address of HOST."""
     store_dir: str = ""
     """Folder of `router.db`; empty = in memory, nothing survives a restart."""
 
@@ -51,7 +67,7 @@ class ClusterConfig(_Section):
     """A larger request body gets 413 and is not read to its end."""
     explanation_headers: bool = True
     """Whether answers carry `x-turnout-model`, `x-turnout-node`, `x-turnout-rule`."""
-    endpoint_policy: Policy = Policy.ROUND_ROBIN
+    endpoint_policy: Annotated[Policy, _spelt(Policy)] = Policy.ROUND_ROBIN
     """How one model's endpoints share its requests."""
     analytics: bool = True
     refusal_patterns: dict[Family, list[str]] = {}
@@ -85,8 +101,11 @@ class ClusterConfig(_Section):
 
 
 class AssetConfig(_Section):
+    """A file that the model is made of."""
+
     path: str
     hash: str
+    """`sha256:…`; part of the model's identity."""
 
 
 class PriceConfig(_Section):
@@ -108,10 +127,14 @@ class ModelConfig(_Section):
     backend_model: str = ""
     """What the backend calls it; defaults to `id`."""
     capabilities: list[Capability] = [Capability.TEXT]
+    """What the model can answer. A request that needs another capability is refused before any backend sees it."""
     context_window: int | None = None
+    """Tokens of prompt and answer together."""
     parallel: int | None = None
+    """Requests that the backend runs at once for this model."""
     weights_hash: str | None = None
-    config_hash: str
+    config_hash: str = ""
+    """Any text; left out = computed from this entry. Two models are one when public ID, this hash, the weights hash and the assets' hashes are the same."""
     assets: list[AssetConfig] = []
     price: PriceConfig | None = None
 
@@ -131,6 +154,7 @@ class BackendConfig(_Section):
 
     name: Annotated[str, Field(min_length=1, max_length=63)]
     family: Family
+    """What kind of server it is: see `backends.md`."""
     url: str = ""
     command: list[str] = []
     """Started, supervised and stopped by the router. `${PORT}` is replaced; `${MODEL}` makes it one process a model."""
@@ -148,23 +172,32 @@ class BackendConfig(_Section):
 
 
 class ModelsConfig(_Section):
+    """The models of this node."""
+
     config_dir: str = ""
     """Folder of further model entries, one YAML file each."""
     shared_dir: str = ""
+    """Where assets are shared with other pods."""
     file_roots: list[str] = []
+    """Folders that the inventory may show."""
     startup_model: str = ""
     """Local ID of the model that is loaded at start; empty = none."""
     local: list[ModelConfig] = []
 
 
 class BackendSection(_Section):
-    mode: BackendMode = BackendMode.EAGER
+    """The servers behind the models, and how they share the node."""
+
+    mode: Annotated[BackendMode, _spelt(BackendMode)] = BackendMode.EAGER
+    """`Eager`: processes start with the router. `LlamaSdCpp`: each starts with the first request that needs it."""
     exclusive: bool = False
     """At most one model is loaded at a time on this node."""
     backends: list[BackendConfig] = []
 
 
 class LinkConfig(_Section):
+    """One owner model may lend queued requests to one helper model."""
+
     name: str
     lane: Lane
     owner_node: str
@@ -176,11 +209,15 @@ class LinkConfig(_Section):
 
 
 class TargetConfig(_Section):
+    """A public ID or a pool, one of the two."""
+
     model: str = ""
     pool: str = ""
 
 
 class RuleConfig(_Section):
+    """One rule of a frontend model; the first whose conditions all hold decides."""
+
     name: str
     when: dict[str, object] = {}
     action: Literal["Route", "Deny", "Jump"] = "Route"
@@ -192,6 +229,8 @@ class RuleConfig(_Section):
 
 
 class FrontendConfig(_Section):
+    """A client-facing name backed by ordered rules."""
+
     name: str
     model_name: str
     rules: list[RuleConfig] = []
@@ -199,17 +238,24 @@ class FrontendConfig(_Section):
 
 
 class PoolMemberConfig(_Section):
+    """A member of a pool, by public ID."""
+
     model: str
     weight: int = 1
 
 
 class PoolConfig(_Section):
+    """A named group of models with one policy."""
+
     name: str
     policy: Policy | None = None
+    """Unset = a split by weight."""
     members: list[PoolMemberConfig] = []
 
 
 class GuardianConfig(_Section):
+    """Which multimodal model answers image requests for a model, a node or (no scope) the cluster."""
+
     name: str
     scope_node: str = ""
     scope_model: str = ""
@@ -218,12 +264,16 @@ class GuardianConfig(_Section):
 
 
 class RecipeComponentConfig(_Section):
+    """Who answers requests of one capability."""
+
     capability: Capability
     node: str
     model: str
 
 
 class RecipeConfig(_Section):
+    """One public name whose components live on different nodes."""
+
     name: str
     public_id: str
     components: list[RecipeComponentConfig] = []
@@ -235,7 +285,9 @@ class AccessConfig(_Section):
     gateway_key_file: str = ""
     """The gateway master key: one API key that may call every model."""
     clients_file: str = ""
+    """API keys by their SHA-256."""
     admins_file: str = ""
+    """People who may sign in, with argon2id hashes."""
 
 
 class ListenConfig(_Section):
@@ -264,6 +316,13 @@ class RouterConfig(_Section):
     links: list[LinkConfig] = []
     guardians: list[GuardianConfig] = []
     recipes: list[RecipeConfig] = []
+
+    def hash_of(self, model: ModelConfig) -> str:
+        """The model's `config_hash`, given or computed."""
+        family = next(backend.family for backend in self.backend.backends if backend.name == model.backend)
+        return model.config_hash or config_hash(
+            family=family, context_window=model.context_window, parallel=model.parallel
+        )
 
     @model_validator(mode="after")
     def _names_agree(self) -> Self:

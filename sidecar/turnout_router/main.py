@@ -30,7 +30,7 @@ def read_config(path: Path, policy: Policy | None = None) -> RouterConfig:
     """The configuration in a YAML or JSON file. Raises RouterRefused that names the file and the keys."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
-        config = RouterConfig.model_validate(document)
+        config = RouterConfig.model_validate(_with_config_dir(document))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise RouterRefused(f"{path} cannot be read: {error}") from error
     except ValidationError as error:
@@ -39,6 +39,17 @@ def read_config(path: Path, policy: Policy | None = None) -> RouterConfig:
     if policy is None:
         return config
     return config.model_copy(update={"cluster": config.cluster.model_copy(update={"endpoint_policy": policy})})
+
+
+def _with_config_dir(document: object) -> object:
+    """The document with the model entries of `models.config_dir` in it: each YAML file of that folder is one."""
+    models = document.get("models") if isinstance(document, dict) else None
+    folder = models.get("config_dir") if isinstance(models, dict) else None
+    if not isinstance(document, dict) or not isinstance(models, dict) or not isinstance(folder, str) or not folder:
+        return document
+    files = sorted(path for path in Path(folder).iterdir() if path.suffix in {".yaml", ".yml"})
+    entries = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in files]
+    return {**document, "models": {**models, "local": [*models.get("local", []), *entries]}}
 
 
 def run(

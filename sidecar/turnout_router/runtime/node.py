@@ -385,7 +385,7 @@ class LocalRuntime:
             backend=model.backend,
             family=family,
             capabilities=model.capabilities,
-            config_hash=model.config_hash,
+            config_hash=self._config.hash_of(model),
             weights_hash=model.weights_hash,
             asset_hashes=[asset.hash for asset in model.assets],
             context_window=model.context_window,

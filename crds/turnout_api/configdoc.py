@@ -1,0 +1,161 @@
+"""Writes `docs/configuration.md`, the reference of the router's configuration file, from its types.
+
+`python -m turnout_api.configdoc FILE` writes, with `--check` it tells whether the file is current.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from types import UnionType
+from typing import Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from turnout_api.config import RouterConfig
+from turnout_api.durations import format_duration
+from turnout_api.resources.settings import Settings
+
+INTRODUCTION = """# The router's configuration file
+
+Written by `make crds` from `crds/turnout_api/config.py`. Edit the types, not this page.
+
+`turnout router --config FILE` reads one file, YAML or JSON. `turnout up` and the operator write it from manifests; a person
+may write it by hand. An unknown key is refused by its name. Durations are `500ms`, `1.5s`, `3m` or `24h` (a bare number
+counts as seconds). Secrets never stand in the file: it names files, each with one line.
+
+```yaml
+cluster: {role: Standalone, node_id: one, store_dir: /var/lib/turnout}
+access: {gateway_key_file: /etc/turnout/gateway-key}
+listen: {host: 0.0.0.0, port: 8900}
+models:
+  local:
+  - {id: cc11-ff, public_id: cc11, backend: llama, backend_model: cc11-q4, context_window: 8192}
+backend:
+  backends:
+  - {name: llama, family: LlamaCpp, url: "http://127.0.0.1:8081"}
+```
+"""
+
+CLIENTS = """
+## The file of clients
+
+`access.clients_file` is YAML: API keys by their SHA-256 (`printf %s KEY | sha256sum`), never in the clear.
+
+```yaml
+clients:
+- {name: ann, keySha256: 5e88489…, roles: [research], models: [cc11]}   # models: left out = all
+```
+"""
+
+
+def render() -> str:
+    """The page."""
+    sections = [INTRODUCTION]
+    sections += [_section(path, model) for path, model in _walk("", RouterConfig)]
+    return "\n".join(sections) + CLIENTS
+
+
+def _walk(path: str, model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
+    yield path, model
+    for name, field in model.model_fields.items():
+        inner, is_list = _inner_model(field.annotation)
+        if inner:
+            yield from _walk(f"{path}.{name}".lstrip(".") + ("[]" if is_list else ""), inner)
+
+
+def _inner_model(annotation: object) -> tuple[type[BaseModel] | None, bool]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, False
+    for argument in get_args(annotation):
+        inner, _ = _inner_model(argument)
+        if inner:
+            return inner, get_origin(annotation) is list
+    return None, False
+
+
+def _section(path: str, model: type[BaseModel]) -> str:
+    title = f"## `{path}`" if path else "## Top level"
+    rows = [_row(name, field) for name, field in model.model_fields.items()]
+    said = (model.__doc__ or "").strip()
+    lines = [title, "", *([said, ""] if said else []), "| key | type | default | meaning |", "|---|---|---|---|", *rows]
+    return "\n".join(lines) + "\n"
+
+
+def _row(name: str, field: FieldInfo) -> str:
+    shared = Settings.model_fields.get(name)
+    meaning = (shared.description if shared else field.description) or ""
+    return f"| `{name}` | {_type(field)} | {_default(field)} | {' '.join(meaning.split())} |"
+
+
+def _type(field: FieldInfo) -> str:
+    if _is_duration(field):
+        return "duration"
+    bounds = "".join(
+        f" {sign} {getattr(limit, attribute)}"
+        for limit in field.metadata
+        for attribute, sign in (("ge", "≥"), ("le", "≤"))
+        if getattr(limit, attribute, None) is not None
+    )
+    return _named(field.annotation) + bounds
+
+
+def _named(annotation: object) -> str:
+    arguments = [argument for argument in get_args(annotation) if argument is not type(None)]
+    origin = get_origin(annotation)
+    if origin is list:
+        return f"list of {_named(arguments[0])}"
+    if origin is dict:
+        return f"map of {_named(arguments[0])} to {_named(arguments[1])}"
+    if origin in {UnionType, Union}:
+        return " or ".join(_named(argument) for argument in arguments)
+    if arguments:  # Literal, Annotated
+        return ", ".join(f"`{argument}`" for argument in arguments) if origin is Literal else _named(arguments[0])
+    return _named_class(annotation)
+
+
+def _named_class(annotation: object) -> str:
+    name = str(getattr(annotation, "__name__", annotation))
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return ", ".join(f"`{word}`" for word in annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "section, below"
+    return {"str": "text", "int": "integer", "bool": "true or false", "object": "any"}.get(name, name)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "**required**"
+    default = field.default
+    if isinstance(default, BaseModel) or (not default and not isinstance(default, bool | int | float)):
+        return ""
+    if _is_duration(field):
+        return f"`{format_duration(default)}`"
+    if isinstance(default, list):
+        return f"`[{', '.join(map(str, default))}]`"
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
+
+
+def _is_duration(field: FieldInfo) -> bool:
+    return field.annotation is float
+
+
+def main() -> int:
+    """Write or check."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("file", type=Path)
+    arguments.add_argument("--check", action="store_true")
+    given = arguments.parse_args()
+    page = render()
+    if not given.check:
+        given.file.write_text(page, encoding="utf-8")
+    elif not given.file.exists() or given.file.read_text(encoding="utf-8") != page:
+        sys.stderr.write(f"{given.file} is not current: run `make crds`\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
