@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +46,8 @@ class LocalCluster:
     slave_urls: list[str] = field(default_factory=list)
     routers: dict[str, Router] = field(default_factory=dict)
     master_port: int = field(default_factory=free_port)
+    runtime: dict[str, Any] = field(default_factory=dict)
+    """More of the section `backend` of routers that are started from now on, such as `exclusive`, which makes queues."""
 
     async def backend(self, **options: Any) -> SimBackend:
         """A sim-backend that takes no time unless told."""
@@ -88,7 +90,7 @@ class LocalCluster:
             "access": {"gateway_key_file": self.secret("key", KEY)},
             "listen": {"port": port, "health_port": 0},
             "models": {"local": list(models)},
-            "backend": {"backends": [{"name": "b", "family": "OpenAI", "url": url}] if url else []},
+            "backend": {"backends": [{"name": "b", "family": "OpenAI", "url": url}] if url else [], **self.runtime},
         }  # fmt: skip
         router = Router(RouterConfig.model_validate(config))
         await router.start()
@@ -106,6 +108,12 @@ class LocalCluster:
         path = self.folder / name
         path.write_text(text)
         return str(path)
+
+
+@pytest.fixture(name="until")
+def until_fixture() -> Callable[..., Awaitable[None]]:
+    """`until`, for tests of folders below."""
+    return until
 
 
 @pytest.fixture
