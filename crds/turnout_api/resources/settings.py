@@ -49,7 +49,7 @@ class Settings(Part):
         ],
         Field(max_length=8),
     ] = {}
-    """By backend family, texts of a backend's error that mean "this model cannot read images".
+    """By backend family, phrases of a backend's error that mean "this model cannot read images", whatever their case.
     Such a request goes to the guardian instead of being retried. Given patterns replace the built-in ones of that family."""
 
     scheduling_backend_depth: Annotated[int, Field(ge=1, le=64)] = 2
