@@ -9,7 +9,8 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import astuple, fields
+from dataclasses import fields
+from operator import attrgetter
 from pathlib import Path
 
 from turnout_router.runtime.interface import LoadRecord
@@ -19,6 +20,7 @@ FLUSH_INTERVAL_S = 0.2
 MAX_BUFFERED_ROWS = 50_000
 
 _COLUMNS = [field.name for field in fields(RequestRecord)]
+_VALUES = attrgetter(*_COLUMNS)  # dataclasses.astuple copies deeply: a tenth of the CPU of a request
 _INSERT_REQUEST = f"INSERT INTO requests ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - names of our own dataclass
 _INSERT_LOAD = "INSERT INTO loads (model, started_at, seconds, displaced, error) VALUES (?, ?, ?, ?, ?)"
 
@@ -78,7 +80,7 @@ class Store:
 
     def add_request(self, record: RequestRecord) -> None:
         """Remember one request that ended."""
-        self._add("requests", _INSERT_REQUEST, astuple(record))
+        self._add("requests", _INSERT_REQUEST, _VALUES(record))
 
     def add_load(self, record: LoadRecord) -> None:
         """Remember one load that ended."""
