@@ -22,7 +22,7 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes:
     if (request.content_length or 0) > limit:
         raise BodyTooLarge(limit)
     chunk = await request.content.readany()
-    if len(chunk) == request.content_length or request.content.at_eof():
+    if request.content.at_eof():
         return _checked(chunk, limit)
     parts = [chunk]
     size = len(chunk)
