@@ -1,0 +1,95 @@
+"""Fills a virtual environment with one part of Turnout: `python images/install.py sidecar /opt/turnout`.
+
+Problem: one lock file holds what everything needs, tests and tools too, and an image shall carry what its own extra needs and
+nothing else, at the locked versions and with the locked hashes. pip takes versions from a constraints file but not hashes.
+
+Idea: build the wheel, let pip plan what the wheel with that one extra takes under the lock as constraints (nothing is
+installed), take the entries of just those packages out of the lock, and install them with `--require-hashes`. Then the
+wheel itself, without its dependencies.
+
+Both Dockerfiles and the tests run this file. The environment has no pip, and nothing is compiled: wheels only.
+The build backend (hatchling) comes unlocked into pip's own build environment and stays there.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
+
+
+def entries(lock: str) -> Iterator[tuple[str, str]]:
+    """(package, its entry with hashes) of each entry in the lock's text; one package may have several, by marker."""
+    for text in re.split(r"\n(?=\S)", lock.strip()):
+        name = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", text)
+        if name is None:
+            raise ValueError(f"no requirement: {text.splitlines()[0]}")
+        yield canonical(name[0]), text
+
+
+def subset(lock: str, packages: Iterable[str]) -> str:
+    """The entries of those packages. Raises LookupError that names packages which the lock does not hold."""
+    wanted = {canonical(package) for package in packages}
+    found = [(name, text) for name, text in entries(lock) if name in wanted]
+    if missing := wanted - {name for name, _ in found}:
+        raise LookupError(f"not in the lock, run `make lock`: {', '.join(sorted(missing))}")
+    return "\n".join(text for _, text in found) + "\n"
+
+
+def versions(lock: str) -> str:
+    """The lock without hashes: as constraints, hashes would make pip ask for one of the wheel that was just built."""
+    return "".join(text.splitlines()[0].rstrip(" \\") + "\n" for _, text in entries(lock))
+
+
+def canonical(package: str) -> str:
+    """The one spelling of a package's name."""
+    return re.sub(r"[-_.]+", "-", package).lower()
+
+
+def install(extra: str, target: Path) -> None:
+    """Make the environment `target` with Turnout and what its extra needs."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        _pip("wheel", "--quiet", "--no-deps", "--wheel-dir", str(work), str(ROOT))
+        wheel = next(work.glob("turnout-*.whl"))
+        venv.create(target, with_pip=False)
+        lock = (ROOT / "requirements.lock").read_text()
+        locked = work / "extra.lock"
+        locked.write_text(subset(lock, _planned(f"{wheel}[{extra}]", lock, work)))
+        into = ("--python", str(target / "bin" / "python"))
+        _pip(*into, "install", "--quiet", "--only-binary", ":all:", "--require-hashes", "--requirement", str(locked))
+        _pip(*into, "install", "--quiet", "--no-deps", "--no-index", str(wheel))
+
+
+def _planned(requirement: str, lock: str, work: Path) -> list[str]:
+    """What pip would install beside the wheel."""
+    constraints, report = work / "constraints.txt", work / "plan.json"
+    constraints.write_text(versions(lock))
+    plan = ("install", "--quiet", "--dry-run", "--ignore-installed", "--only-binary", ":all:", "--report", str(report))
+    _pip(*plan, "--constraint", str(constraints), requirement)
+    names = [item["metadata"]["name"] for item in json.loads(report.read_text())["install"]]
+    return [name for name in names if name != "turnout"]
+
+
+def _pip(*arguments: str) -> None:
+    subprocess.run([*PIP, *arguments], check=True)
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description="Install one part of Turnout, locked, into a virtual environment.")
+    parser.add_argument("extra", choices=["sidecar", "operator"])
+    parser.add_argument("target", type=Path, help="the environment to make")
+    options = parser.parse_args()
+    install(options.extra, options.target)
+
+
+if __name__ == "__main__":
+    main()
