@@ -18,12 +18,11 @@ or, once one of them is served, the other.
 """
 
 from turnout_api.resolve.core import by_namespace, resolve
-from turnout_api.resolve.declare import declare, declare_all, shown
+from turnout_api.resolve.declare import declare, declare_all
 from turnout_api.resolve.interface import (
     Declared,
     Key,
     NodePlacement,
-    Path,
     PlacedAnywhere,
     Placement,
     Problem,
@@ -39,7 +38,6 @@ __all__ = [
     "Declared",
     "Key",
     "NodePlacement",
-    "Path",
     "PlacedAnywhere",
     "Placement",
     "Problem",
@@ -53,5 +51,4 @@ __all__ = [
     "dump_accepted",
     "load_accepted",
     "resolve",
-    "shown",
 ]

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from turnout_api import identity
-from turnout_api.resolve.interface import Key, Path, Problem
+from turnout_api.resolve.interface import Key, Problem
 from turnout_api.resolve.reasons import Reason
 from turnout_api.resources import FrontendModel, Guardian, Resource, RouterNode, RoutingLink, SplitRecipe
+from turnout_api.resources.refusals import Path
 from turnout_api.vocabulary import Role
 
 _MASTER = "the one Master or Standalone of the namespace"

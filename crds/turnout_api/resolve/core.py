@@ -51,7 +51,7 @@ def resolve(
     if len({declared.namespace for declared in objects}) > 1:
         raise ValueError("resolve takes the objects of one namespace: split them with by_namespace")
     known = ledger or {}
-    unique, repeated = _unique(objects)
+    unique, passed_over = _unique(objects)
     judged = _Judge(unique, placement, last_accepted or {}, known).judge()
     configs: dict[str, RouterConfig] = configure(
         judged.served, placement=placement, ledger=judged.world.ledger, generation=generation
@@ -59,10 +59,7 @@ def resolve(
     master = judged.world.master
     return Resolution(
         configs=configs,
-        verdicts=tuple(
-            _repeated(declared) if index in repeated else judged.verdict(declared)
-            for index, declared in enumerate(objects)
-        ),
+        verdicts=tuple(passed_over.get(index) or judged.verdict(declared) for index, declared in enumerate(objects)),
         last_accepted=judged.last_accepted,
         ledger=judged.world.ledger,
         master=master.name if master else "",
@@ -177,20 +174,22 @@ class _Judge:
         return _Judged(world=self._world(served), served=served, problems=problems, last_accepted={**kept, **accepted})
 
 
-def _unique(objects: Sequence[Declared]) -> tuple[list[Declared], set[int]]:
-    """The first object of each key, and the positions of those that repeat one."""
+def _unique(objects: Sequence[Declared]) -> tuple[list[Declared], dict[int, Verdict]]:
+    """The first object of each key, and by position the verdicts of those that repeat one or have no name."""
     first: dict[Key, Declared] = {}
-    repeated = set()
+    passed_over = {}
     for index, declared in enumerate(objects):
-        if first.setdefault(declared.key, declared) is not declared:
-            repeated.add(index)
-    return list(first.values()), repeated
+        if not declared.name:
+            passed_over[index] = _refused(declared, declared.problems)
+        elif first.setdefault(declared.key, declared) is not declared:
+            message = f"{declared.key} is declared twice: this one is passed over, remove one of the two"
+            problem = Problem(Reason.DUPLICATE_OBJECT, message, ("metadata", "name"))
+            passed_over[index] = _refused(declared, (problem,))
+    return list(first.values()), passed_over
 
 
-def _repeated(declared: Declared) -> Verdict:
-    message = f"{declared.key} is declared twice: this one is passed over, remove one of the two"
-    problem = Problem(Reason.DUPLICATE_OBJECT, message, ("metadata", "name"))
-    return Verdict(declared.kind, declared.namespace, declared.name, declared.generation, problems=(problem,))
+def _refused(declared: Declared, problems: _Problems) -> Verdict:
+    return Verdict(declared.kind, declared.namespace, declared.name, declared.generation, problems=problems)
 
 
 def _each(

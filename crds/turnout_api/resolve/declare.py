@@ -1,15 +1,14 @@
 """A manifest → `Declared`: the typed object, or what its schema refuses, in words for the person who wrote it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import ValidationError
 
-from turnout_api.resolve.interface import Declared, Path, Problem
-from turnout_api.resolve.nearest import did_you_mean
+from turnout_api.resolve.interface import Declared, Problem
 from turnout_api.resolve.reasons import Reason
 from turnout_api.resources import KINDS, Resource
+from turnout_api.resources.refusals import refusals
 
 _DEFAULT_NAMESPACE = "default"
 
@@ -57,44 +56,7 @@ def _parse(known: type[Resource], manifest: Mapping[str, Any]) -> tuple[Resource
     try:
         return known.parse(manifest), ()
     except ValidationError as refused:
-        return None, tuple(_problem(known, error) for error in refused.errors(include_url=False))
+        found = refusals(known, refused)
+        return None, tuple(Problem(_REASONS.get(r.rule, Reason.INVALID), r.message, r.path) for r in found)
     except (TypeError, ValueError) as refused:  # YAML that JSON cannot say: a date, a set, .nan
         return None, (Problem(Reason.INVALID, f"the manifest holds a value that JSON does not know: {refused}"),)
-
-
-def _problem(known: type[Resource], error: ErrorDetails) -> Problem:
-    path: Path = tuple(error["loc"])
-    place = shown(path)
-    if error["type"] == "extra_forbidden":
-        siblings = _field_names(known, path[:-1])
-        return Problem(Reason.INVALID, f"{place}: unknown field{did_you_mean(str(path[-1]), siblings)}", path)
-    if error["type"] == "missing":
-        return Problem(Reason.INVALID, f"{place}: is required", path)
-    text = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    return Problem(_REASONS.get(error["type"], Reason.INVALID), f"{place}: {text}" if place else text, path)
-
-
-def shown(path: Path) -> str:
-    """`spec.models[0].id`."""
-    text = ""
-    for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
-    return text
-
-
-def _field_names(known: type[BaseModel], path: Path) -> list[str]:
-    """YAML names of the fields of the type at `path`; empty where there is none."""
-    at: type[BaseModel] | None = known
-    for step in path:
-        if at is None or isinstance(step, int):
-            continue
-        fields = {info.alias or name: info for name, info in at.model_fields.items()}
-        at = next(_types_in(fields[step].annotation), None) if step in fields else None
-    return [] if at is None else [info.alias or name for name, info in at.model_fields.items()]
-
-
-def _types_in(annotation: object) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for inner in get_args(annotation):
-        yield from _types_in(inner)

@@ -6,11 +6,12 @@ does not exist is passed over like one that does not serve.
 
 from collections.abc import Iterator
 
-from turnout_api.resolve.interface import Path, Problem
+from turnout_api.resolve.interface import Problem
 from turnout_api.resolve.nearest import did_you_mean
 from turnout_api.resolve.reasons import Reason
 from turnout_api.resolve.world import World
 from turnout_api.resources import Action, FrontendModel, FrontendRule, ModelPool, RouteTest, Target, When
+from turnout_api.resources.refusals import Path
 from turnout_api.resources.rules import camel
 
 

@@ -8,9 +8,7 @@ from typing import NamedTuple, Protocol
 from turnout_api.config import RouterConfig
 from turnout_api.resolve.reasons import Reason
 from turnout_api.resources import Resource, RouterNode
-
-Path = tuple[str | int, ...]
-"""Where in a manifest: `("spec", "models", 0, "id")`, in YAML names."""
+from turnout_api.resources.refusals import Path
 
 
 class Key(NamedTuple):

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from turnout_api.resolve.interface import Path, Problem
+from turnout_api.resolve.interface import Problem
 from turnout_api.resolve.reasons import Reason
 from turnout_api.resolve.world import World
 from turnout_api.resources import Model, RoutingLink
+from turnout_api.resources.refusals import Path
 from turnout_api.vocabulary import Capability, Lane
 
 _LANE_CAPABILITY = {Lane.TEXT: Capability.TEXT, Lane.IMAGE: Capability.IMAGE}

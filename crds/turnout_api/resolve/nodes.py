@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from turnout_api import identity
-from turnout_api.resolve.interface import Path, Placement, Problem, Where
+from turnout_api.resolve.interface import Placement, Problem, Where
 from turnout_api.resolve.reasons import Reason
 from turnout_api.resolve.world import World, identities
 from turnout_api.resources import Backend, RouterNode
+from turnout_api.resources.refusals import Path
 from turnout_api.vocabulary import SUPPORTED_FAMILIES, Family, Role
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from turnout_api import hashing, identity
-from turnout_api.resolve.interface import Key, Path, Placement, Problem
+from turnout_api.resolve.interface import Key, Placement, Problem
 from turnout_api.resolve.nearest import did_you_mean
 from turnout_api.resolve.reasons import Reason
 from turnout_api.resources import FrontendModel, Model, ModelPool, Resource, RouterNode, SplitRecipe
+from turnout_api.resources.refusals import Path
 from turnout_api.vocabulary import Role
 
 _R = TypeVar("_R", bound=Resource)

@@ -15,7 +15,7 @@ CASES = {
         "RouterNode",
         SLAVE | {"backends": [BACKEND | {"comand": ["x"]}]},
         "Invalid",
-        "spec.backends[0].comand: unknown field (did you mean command?)",
+        "spec.backends[0].comand: no such field; did you mean command?",
     ),
     "wrong type": ("RouterNode", SLAVE | {"models": "m"}, "Invalid", "spec.models"),
     "slave without master": ("RouterNode", {"role": "Slave"}, "RoleMismatch", "needs masterRef"),
@@ -73,9 +73,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_schema_has_a_reason_for(make, case):
-    kind, spec, reason, words = CASES[case]
+@pytest.mark.parametrize("mistake", CASES)
+def test_the_schema_has_a_reason_for(make, mistake):
+    kind, spec, reason, words = CASES[mistake]
 
     verdict = make.verdict(make.object(kind, "it", spec))
 
@@ -156,3 +156,12 @@ def test_an_accepted_object_has_nothing_to_say(make):
 
     assert (verdict.accepted, verdict.reason, verdict.message, verdict.path) == (True, "Accepted", "", ())
     assert verdict.warnings == ()
+
+
+def test_objects_without_a_name_are_each_told_so(make):
+    nameless = make.object("RouterNode", "", {"role": "Standalone"})
+
+    verdicts = make.resolved(nameless, nameless).verdicts
+
+    assert [v.reason for v in verdicts] == ["Invalid", "Invalid"]
+    assert verdicts[1].path == ("metadata", "name")

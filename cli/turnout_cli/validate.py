@@ -1,0 +1,187 @@
+"""`turnout validate`: everything that the operator would say about manifests, offline.
+
+Exit codes: 0 = every object is accepted (warnings may be there), 1 = one is not, or something cannot be read.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+import yaml
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from turnout_api.manifests import Finding, Manifest, read
+from turnout_api.resolve import PlacedAnywhere, Verdict, declare, resolve
+
+STDIN = "-"
+_SUFFIXES = frozenset({".yaml", ".yml"})
+_WIDTH_WITHOUT_TERMINAL = 200
+"""Columns where nobody says how wide the output is: a pipe or a log of CI."""
+
+
+class Output(StrEnum):
+    """How the result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def validate(
+    *,
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE…", help="Manifests; a folder means its YAML files, - the standard input."),
+    ],
+    output: Annotated[Output, typer.Option(case_sensitive=False, help="table is for people.")] = Output.TABLE,
+) -> None:
+    """Say what the operator would say about manifests: accepted or not, why, and what to do."""
+    report = judge(*gather(files))
+    match output:
+        case Output.TABLE:
+            _print_table(report)
+        case Output.JSON:
+            sys.stdout.write(orjson.dumps(report.as_data(), option=orjson.OPT_INDENT_2).decode() + "\n")
+        case Output.YAML:
+            yaml.safe_dump(report.as_data(), sys.stdout, sort_keys=False, allow_unicode=True)
+    raise typer.Exit(0 if report.ok else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One object in its file, and what is said about it."""
+
+    manifest: Manifest
+    verdict: Verdict
+
+    def as_data(self) -> dict[str, object]:
+        """The shape of `--output json`. `line` is that of the first problem, else the object's."""
+        verdict = self.verdict
+        return {
+            "kind": verdict.kind,
+            "namespace": verdict.namespace,
+            "name": verdict.name,
+            "file": self.manifest.file,
+            "line": self.manifest.line_of(verdict.path),
+            "accepted": verdict.accepted,
+            "reason": str(verdict.reason),
+            "message": verdict.message,
+            "warnings": [str(warning) for warning in verdict.warnings],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that is said about some files."""
+
+    judged: Sequence[Judged]
+    errors: Sequence[Finding]
+    notes: Sequence[Finding]
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything could be read and is accepted."""
+        return not self.errors and all(judged.verdict.accepted for judged in self.judged)
+
+    def as_data(self) -> dict[str, object]:
+        """The shape of `--output json`."""
+        return {"resources": [j.as_data() for j in self.judged], "errors": [asdict(error) for error in self.errors]}
+
+
+def gather(files: Iterable[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
+    """(file name, text) of what was named, folders opened, and what could not be read."""
+    sources: list[tuple[str, str]] = []
+    errors: list[Finding] = []
+    for file in files:
+        try:
+            sources += [(name, _text(name)) for name in _expand(file)]
+        except (OSError, UnicodeDecodeError) as error:
+            errors.append(Finding(file, 1, f"cannot be read: {getattr(error, 'strerror', None) or error}"))
+    return sources, errors
+
+
+def judge(sources: Sequence[tuple[str, str]], errors: Sequence[Finding] = ()) -> Report:
+    """The verdict of each object. Objects stand in the order of the files, which counts as that of their creation."""
+    reading = read(sources)
+    spaces: dict[str, list[Manifest]] = {}
+    for manifest in reading.manifests:
+        spaces.setdefault(manifest.namespace, []).append(manifest)
+    judged = [one for manifests in spaces.values() for one in _judge_namespace(manifests)]
+    return Report(judged, [*errors, *reading.problems], reading.notes)
+
+
+def _judge_namespace(manifests: Sequence[Manifest]) -> list[Judged]:
+    declared = [declare(manifest.document) for manifest in manifests]
+    verdicts = resolve(declared, placement=PlacedAnywhere(), generation=0).verdicts
+    return [Judged(manifest, verdict) for manifest, verdict in zip(manifests, verdicts, strict=True)]
+
+
+def _expand(file: str) -> list[str]:
+    """The file itself, or what is in the folder, in the order in which `kubectl apply -R` takes it."""
+    folder = Path(file)
+    if file == STDIN or not folder.is_dir():
+        return [file]
+    inside = sorted(str(path) for path in folder.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
+    if not inside:
+        raise FileNotFoundError(None, "the folder holds no YAML files")
+    return inside
+
+
+def _text(file: str) -> str:
+    return sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
+
+
+def _print_table(report: Report) -> None:
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, _WIDTH_WITHOUT_TERMINAL)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("object", "verdict", "where"):
+        table.add_column(title, no_wrap=True)
+    table.add_column("what", overflow="fold")
+    for error in report.errors:
+        table.add_row("", "[red]error[/]", escape(f"{error.file}:{error.line}"), escape(error.message))
+    for judged in report.judged:
+        for row in _rows(judged):
+            table.add_row(*row)
+    console.print(table, highlight=False)
+    for note in report.notes:
+        console.print(f"[dim]{escape(str(note))}[/]", highlight=False)
+    console.print(_summary(report), highlight=False)
+
+
+def _rows(judged: Judged) -> Iterator[tuple[str, str, str, str]]:
+    """One for each problem and warning; for an object without any, one that says that it is accepted."""
+    verdict = judged.verdict
+    said = [("red", problem) for problem in verdict.problems] + [("yellow", w) for w in verdict.warnings]
+    name = escape(f"{verdict.kind} {verdict.name}")
+    if verdict.accepted:
+        yield name, f"[green]{verdict.reason}[/]", escape(judged.manifest.where()), ""
+        name = ""
+    for colour, problem in said:
+        yield (
+            name,
+            f"[{colour}]{problem.reason}[/]",
+            escape(judged.manifest.where(problem.path)),
+            escape(problem.message),
+        )
+        name = ""
+
+
+def _summary(report: Report) -> str:
+    refused = sum(not judged.verdict.accepted for judged in report.judged)
+    warnings = sum(len(judged.verdict.warnings) for judged in report.judged)
+    counts: Mapping[str, int] = {
+        "accepted": len(report.judged) - refused,
+        "not accepted": refused,
+        "warnings": warnings,
+        "errors": len(report.errors),
+    }
+    return ", ".join(f"{count} {what}" for what, count in counts.items())
