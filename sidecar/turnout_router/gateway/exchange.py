@@ -23,6 +23,7 @@ from turnout_router.families.errors import GatewayError
 from turnout_router.gateway.select import EndpointStats, Key
 from turnout_router.runtime import interface as runtime_interface
 from turnout_router.runtime.interface import Claim, NodeRuntime, RuntimeRefusal
+from turnout_router.upstream.decoding import decoded
 from turnout_router.upstream.interface import (
     BodyTooLarge,
     Headers,
@@ -144,7 +145,7 @@ class Exchanges:
             self._runtime.release(claim)
             ended()
 
-        return Exchange(response, claim.queued_s, on_close)
+        return Exchange(decoded(response), claim.queued_s, on_close)
 
     async def _open_remote(self, endpoint: Endpoint, request: Outgoing, key: Key) -> Exchange:
         assert endpoint.origin is not None  # noqa: S101 - `open` chose this way for it

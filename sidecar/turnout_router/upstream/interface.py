@@ -89,6 +89,7 @@ class UpstreamRequest:
 class UpstreamResponse(Protocol):
     """One answer, whose body is read as it comes."""
 
+    origin: Origin
     status: int
     headers: list[tuple[bytes, bytes]]
     """Names as the peer wrote them."""
