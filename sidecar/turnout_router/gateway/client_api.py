@@ -161,7 +161,7 @@ class _Inference:
         model, candidates = await self._candidates(facts, body)
         record, endpoint = self._record, candidates[0]
         record.model, record.node, record.local_id = model.name, endpoint.node, endpoint.local_id
-        unload = (facts.body or {}).get("keep_alive") in {0, "0"}
+        unload = (facts.body or {}).get("keep_alive") in (0, "0")  # a tuple: what a client wrote may have no hash
         await loading.load(self._router.runtime, self._router.peers, endpoint, unload=unload)
         record.status, record.outcome = 200, "ok"
         line = load_answer(answer_form(self._path), model.name, time.time(), unload=unload)
@@ -198,6 +198,8 @@ class _Inference:
         if not facts.model:
             return await selectorless.choose(router, path, self._caller)
         model = table.models.get(facts.model)
+        if model is None and path.api is ApiFamily.OLLAMA:
+            model = table.models.get(facts.model.removesuffix(models_api.DEFAULT_TAG))
         if model is None or not selectorless.allowed(self._caller, model.name):
             raise self._unusable(facts.model)
         needs = paths.needs(path, has_images=facts.has_images)

@@ -15,6 +15,9 @@ from turnout_router.families.listing import ListedModel
 from turnout_router.families.paths import Operation
 from turnout_router.gateway.selectorless import allowed
 
+DEFAULT_TAG = ":latest"
+"""Ollama's clients put it behind a name that has no tag."""
+
 
 def answer(path: paths.Endpoint, name: str, table: RoutingTable, caller: Caller, since: float) -> bytes:
     """The body of one of the listing paths. `since`: wall clock at which the names were known. Raises GatewayError."""
@@ -35,7 +38,7 @@ def answer(path: paths.Endpoint, name: str, table: RoutingTable, caller: Caller,
 
 def _named(name: str, usable: Iterable[PublicModel], table: RoutingTable) -> PublicModel:
     by_name = {model.name: model for model in usable}
-    bare = name.removesuffix(":latest")  # Ollama's clients put a tag behind each name
+    bare = name.removesuffix(DEFAULT_TAG)
     found = by_name.get(name) or by_name.get(bare)
     if found is None and {name, bare} & table.declared:
         raise errors.NothingServing(f"no node serves model '{bare}' now")

@@ -126,3 +126,8 @@ async def test_ollama_is_told_of_an_unknown_model_in_its_own_shape(ollama_api: A
 async def test_an_empty_ollama_prompt_only_loads_the_model(ollama_api: Any) -> None:
     answer = await ollama_api.generate(model="m", prompt="")
     assert (answer.done, answer.done_reason, answer.response) == (True, "load", "")
+
+
+async def test_an_ollama_name_with_the_default_tag_is_the_same_model(ollama_api: Any) -> None:
+    answer = await ollama_api.chat(model="m:latest", messages=MESSAGES, options={"num_predict": 1})
+    assert answer.model == "m"
