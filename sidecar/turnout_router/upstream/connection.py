@@ -40,11 +40,11 @@ JOINED_WRITE_BYTES = 64 * 1024
 
 _DEAD_PEER_PROBES = (
     # A node that lost its power sends no FIN, and no hop has a total timeout: the kernel finds out in half a minute.
+    # (No TCP_USER_TIMEOUT: it also ends an upload to a backend that is only too busy to read.)
     (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
     (socket.IPPROTO_TCP, "TCP_KEEPIDLE", 15),
     (socket.IPPROTO_TCP, "TCP_KEEPINTVL", 5),
     (socket.IPPROTO_TCP, "TCP_KEEPCNT", 3),
-    (socket.IPPROTO_TCP, "TCP_USER_TIMEOUT", 30_000),
 )
 
 

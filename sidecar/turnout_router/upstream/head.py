@@ -17,6 +17,7 @@ from turnout_router.upstream.interface import Origin, UpstreamRequest
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _NOT_IN_TARGET = re.compile(rb"[\x00-\x20\x7f]")
 _FRAMING = frozenset({b"host", b"content-length", b"transfer-encoding"})
+_METHODS = {method: method.encode() for method in ("GET", "POST", "DELETE")}
 _METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 _MAX_REMEMBERED_NAMES = 1024
@@ -58,10 +59,15 @@ def _request_line(lines: OriginLines, request: UpstreamRequest) -> bytes:
     target = lines.base_path + request.target.encode("utf-8", "surrogateescape")
     if not target.startswith(b"/") or _NOT_IN_TARGET.search(target):
         raise ValueError(f"{request.target!r} is no target: a path that starts with / and holds no spaces or controls")
-    method = request.method.encode("ascii")
-    if not _TOKEN.fullmatch(method):
-        raise ValueError(f"{request.method!r} is no method")
+    method = _METHODS.get(request.method) or _judge_method(request.method)
     return b"%b %b HTTP/1.1\r\nHost: %b\r\n" % (method, target, lines.host)
+
+
+def _judge_method(method: str) -> bytes:
+    raw = method.encode("ascii", "replace")
+    if not _TOKEN.fullmatch(raw):
+        raise ValueError(f"{method!r} is no method")
+    return raw
 
 
 def _framing(request: UpstreamRequest) -> bytes:

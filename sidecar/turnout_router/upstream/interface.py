@@ -5,9 +5,10 @@ Invariants that every implementation keeps:
 * `NotSent` is raised only while not one byte of the request was written: such a request may go to another node.
   Everything later is `Interrupted` (or `UpstreamTimeout`): it may have run, so it is not sent twice.
 * Headers are passed as bytes, in order, repeated ones repeated; nothing is added but `Host` and the framing.
-* A body that is not read holds the backend back: at most `HIGH_WATER_BYTES` are buffered per response.
-* `close()` at any time ends the exchange; the peer sees its connection closed unless the body was read to its end,
-  in which case the connection goes back to the pool.
+* A body that is not read holds the backend back: at most `HIGH_WATER_BYTES` and one read of the socket are buffered per
+  response.
+* `close()` at any time ends the exchange; the peer sees its connection closed unless the answer had arrived whole, in
+  which case the connection is back in the pool already.
 
 Errors:
 

@@ -167,3 +167,15 @@ async def test_a_body_left_unread_by_its_reader_does_not_hold_the_connection(bac
     assert await get(client, origin) == b"ok"
     assert backend.connections == 1
     assert await first.read() == b"ok"
+
+
+async def test_the_kernel_looks_after_a_peer_that_vanished(backends, client):
+    """No FIN comes from a node without power, and no exchange has a total timeout."""
+    origin, _ = await backends.start(serve)
+    await get(client, origin)
+    (connection,) = client._connections
+    sock = connection._transport.get_extra_info("socket")
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 15
+    # This one would also end an upload that a busy backend does not read yet.
+    assert not sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
