@@ -12,7 +12,7 @@ from turnout_api.resources.refusals import refusals
 
 _DEFAULT_NAMESPACE = "default"
 
-_REASONS = {
+REASON_OF_RULE = {
     "duplicate": Reason.DUPLICATE_ID,
     "RuleNamesDiffer": Reason.DUPLICATE_ID,
     "RegexCompiles": Reason.INVALID_REGEX,
@@ -57,6 +57,6 @@ def _parse(known: type[Resource], manifest: Mapping[str, Any]) -> tuple[Resource
         return known.parse(manifest), ()
     except ValidationError as refused:
         found = refusals(known, refused)
-        return None, tuple(Problem(_REASONS.get(r.rule, Reason.INVALID), r.message, r.path) for r in found)
+        return None, tuple(Problem(REASON_OF_RULE.get(r.rule, Reason.INVALID), r.message, r.path) for r in found)
     except (TypeError, ValueError) as refused:  # YAML that JSON cannot say: a date, a set, .nan
         return None, (Problem(Reason.INVALID, f"the manifest holds a value that JSON does not know: {refused}"),)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from turnout_api import hashing, identity
@@ -15,7 +16,7 @@ from turnout_api.vocabulary import Role
 _R = TypeVar("_R", bound=Resource)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: what is asked for by every object is computed once and cached
 class World:
     """The admitted objects of the namespace, by kind and name; `nodes` only those that are served."""
 
@@ -28,12 +29,12 @@ class World:
     recipes: Mapping[str, SplitRecipe]
     ledger: identity.Ledger = field(default_factory=dict)
 
-    @property
+    @cached_property
     def master(self) -> RouterNode | None:
         """The Master or Standalone."""
         return next((node for node in self.nodes.values() if node.spec.role is not Role.SLAVE), None)
 
-    @property
+    @cached_property
     def public_names(self) -> frozenset[str]:
         """Every name of a model or recipe that a target may give: bare and suffixed ones that a served node brings."""
         names = {

@@ -108,3 +108,35 @@ def test_local_mode_starts_what_it_can_and_a_cluster_family_process_only(make, b
     [resolved] = config.backend.backends
     assert bool(resolved.command) is started
     assert bool(resolved.url) is not started
+
+
+def test_conditions_are_written_as_the_manifest_has_them(make):
+    when = {
+        "timeWindow": {"zone": "Europe/Berlin", "days": ["Mon"], "from": "22:00", "to": "06:00"},
+        "headers": {"x-team": {"exact": "red"}},
+        "percent": 0,
+        "stream": False,
+    }
+    frontend = make.frontend("f", {"when": when, "targets": [{"model": "m"}, {"pool": "p"}], "tag": "t"})
+
+    [rule] = make.resolved(make.master(), frontend).configs["master"].frontends[0].rules
+
+    assert rule.when == when
+    assert [(target.model, target.pool) for target in rule.targets] == [("m", ""), ("", "p")]
+    assert (rule.action, rule.tag) == ("Route", "t")
+
+
+def test_what_a_model_leaves_out_is_computed(make):
+    models = [
+        {"id": "plain", "contextWindow": 8192, "parallel": 1},
+        {"id": "vllm", "vllm": {"settings": {"maxModelLength": 8192, "maxNumberSequences": 1}}},
+        {"id": "unset"},
+        {"id": "given", "configHash": "sha256:mine"},
+    ]
+
+    plain, vllm, unset, given = make.resolved(make.master(*models)).configs["master"].models.local
+
+    assert (vllm.context_window, vllm.parallel) == (8192, 1)
+    assert vllm.config_hash == plain.config_hash
+    assert unset.config_hash != plain.config_hash
+    assert given.config_hash == "sha256:mine"

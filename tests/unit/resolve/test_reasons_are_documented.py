@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from turnout_api.resolve import Reason
+from turnout_api.resolve.declare import REASON_OF_RULE
+from turnout_api.resources import Part
 
 PAGE = Path(__file__).parents[3] / "docs" / "reasons.md"
 ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", re.MULTILINE)
@@ -25,3 +27,13 @@ def test_a_row_says_what_the_enum_says_and_what_to_do(row):
 
 def test_every_meaning_is_a_sentence():
     assert [reason for reason in Reason if not reason.meaning.endswith(".")] == []
+
+
+def test_every_rule_that_has_a_reason_of_its_own_exists():
+    rules = {rule.name for part in parts(Part) for rule in part.checks}
+
+    assert set(REASON_OF_RULE) - {"duplicate"} <= rules
+
+
+def parts(base):
+    return [base, *(part for child in base.__subclasses__() for part in parts(child))]
