@@ -3,10 +3,10 @@
 Problem: an edit that is not acceptable must change nothing that is served, two conflicting objects must not knock each
 other out in turn, and the answer may not depend on which handler ran first.
 
-Idea: each object has options, its declared spec and then the one that was accepted last. Incumbents (declared = accepted
-last) are admitted first, then the others, both in the order of creation; each takes its first option that conflicts with
-nothing admitted. What was accepted last holds its place until its object moved away, so an edit can never take a name
-from under another object. This is repeated until nothing moves, so that a name given up and taken in one go is found.
+Idea: each object has options, its declared spec and then the one that was accepted last. What was accepted last is on the
+board from the start, and holds its place until its object moves away; so neither an edit nor a newcomer can take a name
+from under another object. Then each object, in the order of creation, takes its first option that conflicts with nothing
+on the board. This is repeated until nothing moves, so that a name given up and taken in one go is found.
 
 Invariants: no two admitted objects conflict; the same input gives the same admissions; objects that do not conflict are
 all admitted, in whatever order they come.
@@ -32,14 +32,10 @@ class Entry:
     """What was accepted last."""
 
     @property
-    def incumbent(self) -> bool:
-        """Nothing was changed since it was accepted."""
-        return self.declared is not None and self.last is not None and self.declared.spec == self.last.spec
-
-    @property
     def options(self) -> tuple[Resource, ...]:
-        """Best first."""
-        last = None if self.incumbent else self.last
+        """Best first; one where nothing was changed since it was accepted."""
+        unchanged = self.declared is not None and self.last is not None and self.declared.spec == self.last.spec
+        last = None if unchanged else self.last
         return tuple(option for option in (self.declared, last) if option is not None)
 
 
@@ -58,10 +54,9 @@ def admit(entries: Sequence[Entry], ledger: identity.Ledger) -> Admission:
     for entry in entries:
         if entry.last is not None and not board.conflicts(entry.key, entry.last):
             board.put(entry.key, entry.last)
-    order = sorted(entries, key=lambda entry: not (entry.incumbent or entry.declared is None))
     conflicts: dict[Key, tuple[Problem, ...]] = {}
-    for _ in range(len(order) + 1):
-        moved = [_place(board, entry, conflicts) for entry in order]
+    for _ in range(len(entries) + 1):
+        moved = [_place(board, entry, conflicts) for entry in entries]
         if not any(moved):
             break
     return Admission(dict(board.objects), conflicts)

@@ -106,11 +106,11 @@ def jumps(frontend: Resource | None) -> list[str]:
 
 
 def suffixed_names(ledger: identity.Ledger) -> dict[str, str]:
-    """Names with a suffix that the ledger gave out, by the public ID they came from, but for IDs of the ledger itself."""
+    """Names with a suffix that the ledger gave out, each with the public ID that it came from."""
     names: dict[str, str] = {}
     for public_id, hashes in ledger.items():
         names |= {name: public_id for name in identity.all_names({public_id: hashes}) if name != public_id}
-    return {name: public_id for name, public_id in names.items() if name not in ledger}
+    return names
 
 
 def claims(resource: Resource) -> Iterator[Claim]:

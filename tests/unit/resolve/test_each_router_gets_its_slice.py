@@ -35,6 +35,7 @@ def test_the_master_lists_its_slaves_and_holds_everything(make, cluster):
     master = make.resolved(*cluster).configs["master"]
 
     assert master.cluster.role == "Master"
+    assert (master.cluster.master_url, master.cluster.public_url) == ("", "http://master:8900")
     assert master.cluster.slave_urls == ["http://gpu-a:8900", "http://gpu-b:8900", "http://gpu-c:8900"]
     assert master.access.clients_file == "/state/clients.yaml"
     assert [link.name for link in master.links] == ["a-to-b"]

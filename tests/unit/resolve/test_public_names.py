@@ -144,3 +144,19 @@ def test_names_of_a_slave_are_kept_while_its_master_is_away(make):
 
     assert [v.reason for v in away.verdicts] == ["MasterNotFound", "NameConflict"]
     assert [v.reason for v in back.verdicts] == ["Accepted", "Accepted", "NameConflict"]
+
+
+def test_an_object_that_waits_for_a_name_does_not_get_it_from_an_edit_that_fails(make):
+    """The waiting one is the oldest; the holder tries to move to a name that is taken, and keeps the one that it has."""
+    default = {"targets": [{"model": "m"}]}
+    holder, third = make.frontend("holder", modelName="x", defaults=default), make.frontend("third", defaults=default)
+    waiting = make.frontend("waiting", modelName="x", defaults=default)
+    first = make.resolved(make.master(), holder, third)
+    before = make.resolved(make.master(), waiting, holder, third, before=first)
+
+    edited = make.frontend("holder", modelName="third", defaults=default)
+    after = make.resolved(make.master(), waiting, edited, third, before=before)
+
+    assert [v.reason for v in before.verdicts] == ["Accepted", "NameConflict", "Accepted", "Accepted"]
+    assert [v.reason for v in after.verdicts] == ["Accepted", "NameConflict", "NameConflict", "Accepted"]
+    assert after.configs == before.configs == first.configs
