@@ -69,12 +69,13 @@ async def test_a_large_body_arrives_whole(backends, client):
 
 async def test_a_backend_that_does_not_read_holds_the_stream_back(backends, client):
     given = 0
-    go_on = asyncio.Event()
+    begun, go_on = asyncio.Event(), asyncio.Event()
 
     async def body():
         nonlocal given
         for _ in range(1024):
             given += 65536
+            begun.set()
             yield bytes(65536)
 
     async def script(peer):
@@ -86,7 +87,8 @@ async def test_a_backend_that_does_not_read_holds_the_stream_back(backends, clie
 
     origin, _ = await backends.start(script, limit=65536)
     task = asyncio.ensure_future(client.request(origin, post(body(), 67108864)))
-    before = -1
+    await begun.wait()
+    before = 0
     while given != before:
         before = given
         for _ in range(200):
