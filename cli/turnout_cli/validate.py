@@ -38,7 +38,7 @@ def validate(
     *,
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE…", help="Manifests; a folder means its YAML files, - the standard input."),
+        typer.Argument(metavar="FILE", help="Manifests; a folder means its YAML files, - the standard input."),
     ],
     output: Annotated[Output, typer.Option(case_sensitive=False, help="table is for people.")] = Output.TABLE,
 ) -> None:
@@ -142,37 +142,29 @@ def _print_table(report: Report) -> None:
     console = Console()
     if not console.is_terminal:
         console.width = max(console.width, _WIDTH_WITHOUT_TERMINAL)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("object", "verdict", "where"):
-        table.add_column(title, no_wrap=True)
-    table.add_column("what", overflow="fold")
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column("where", no_wrap=True, style="dim")
+    table.add_column("what", overflow="fold")  # the only wide one, so that 80 columns do
     for error in report.errors:
-        table.add_row("", "[red]error[/]", escape(f"{error.file}:{error.line}"), escape(error.message))
+        table.add_row(escape(f"{error.file}:{error.line}"), f"[red]error[/] {escape(error.message)}")
     for judged in report.judged:
-        for row in _rows(judged):
-            table.add_row(*row)
+        for where, what in _rows(judged):
+            table.add_row(escape(where), what)
     console.print(table, highlight=False)
     for note in report.notes:
         console.print(f"[dim]{escape(str(note))}[/]", highlight=False)
     console.print(_summary(report), highlight=False)
 
 
-def _rows(judged: Judged) -> Iterator[tuple[str, str, str, str]]:
-    """One for each problem and warning; for an object without any, one that says that it is accepted."""
-    verdict = judged.verdict
-    said = [("red", problem) for problem in verdict.problems] + [("yellow", w) for w in verdict.warnings]
-    name = escape(f"{verdict.kind} {verdict.name}")
-    if verdict.accepted:
-        yield name, f"[green]{verdict.reason}[/]", escape(judged.manifest.where()), ""
-        name = ""
-    for colour, problem in said:
-        yield (
-            name,
-            f"[{colour}]{problem.reason}[/]",
-            escape(judged.manifest.where(problem.path)),
-            escape(problem.message),
-        )
-        name = ""
+def _rows(judged: Judged) -> Iterator[tuple[str, str]]:
+    """Where and what: the object's own row, then one for each problem and warning."""
+    verdict, manifest = judged.verdict, judged.manifest
+    word = "[green]accepted[/]" if verdict.accepted else "[red]not accepted[/]"
+    yield manifest.where(), f"[bold]{escape(f'{verdict.kind} {verdict.name}')}[/] {word}"
+    for problem in verdict.problems:
+        yield manifest.where(problem.path), f"  [red]{problem.reason}[/] {escape(problem.message)}"
+    for warning in verdict.warnings:
+        yield manifest.where(warning.path), f"  [yellow]warning {warning.reason}[/] {escape(warning.message)}"
 
 
 def _summary(report: Report) -> str:

@@ -215,7 +215,8 @@ def test_the_table_points_at_each_place_and_counts(validate):
 
     assert result.exit_code == 1
     lines = [line.split() for line in result.stdout.splitlines()]
-    assert ["RouterNode", "master", "Accepted", "cluster.yaml:1"] in lines
-    assert ["RoutingLink", "a-to-b", "UnknownNode", "link.yaml:10"] in [line[:4] for line in lines]
-    assert ["UnknownModel", "frontend.yaml:7"] in [line[:2] for line in lines]
+    assert ["cluster.yaml:1", "RouterNode", "master", "accepted"] in lines
+    assert ["link.yaml:2", "RoutingLink", "a-to-b", "not", "accepted"] in lines
+    assert ["link.yaml:10", "UnknownNode"] in [line[:2] for line in lines]
+    assert ["frontend.yaml:7", "warning", "UnknownModel"] in [line[:3] for line in lines]
     assert "3 accepted, 1 not accepted, 2 warnings, 0 errors" in result.stdout
