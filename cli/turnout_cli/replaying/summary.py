@@ -123,8 +123,8 @@ def render(summary: Summary, title: str) -> RenderableType:
     table = Table(title=title, title_justify="left", show_footer=True, box=None, pad_edge=False, header_style="bold")
     ok = summary.outcomes.get(Outcome.OK, 0)
     read, written = (sum(n.prompt_tokens for n in summary.nodes), sum(n.completion_tokens for n in summary.nodes))
-    table.add_column("\nnode", "all")
-    table.add_column("\nmodel")
+    table.add_column("\nnode", "all", overflow="fold")
+    table.add_column("\nmodel", overflow="fold", min_width=9)
     for head, foot in zip(
         ("\nasked", "\nok", "tokens\nin", "tokens\nout", "first byte, s\np50 / p95", "total, s\np50 / p95 / p99"),
         _cells((summary.rows, ok, read, written), summary.first_byte_s, summary.total_s),
@@ -139,9 +139,13 @@ def render(summary: Summary, title: str) -> RenderableType:
 
 def _cells(counts: Sequence[int], first_byte: Spread, total: Spread) -> list[str]:
     times = (first_byte.p50, first_byte.p95), (total.p50, total.p95, total.p99)
-    return [f"{count:,}" for count in counts] + [
-        " / ".join("-" if t is None else f"{t:.3f}" for t in row) for row in times
-    ]
+    return [f"{count:,}" for count in counts] + [" / ".join(_seconds(t) for t in row) for row in times]
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:.0f}"
 
 
 def _sentences(summary: Summary) -> list[str]:

@@ -64,6 +64,11 @@ class Child:
         """It ends, or ended, because it was told to."""
         return self._stopping
 
+    @property
+    def exit_code(self) -> int | None:
+        """Negative = killed by that signal; None = it has not ended."""
+        return self._process.returncode
+
     def tail(self) -> list[str]:
         """The last lines of its output."""
         return list(self._tail)
