@@ -4,6 +4,9 @@ Problem: two nodes may declare one public ID for models that are not the same. I
 ID, the identity hashes in the order in which they were first seen. The first keeps the bare ID, later ones get `-2`,
 `-3`, … A number is never reused, so the name of a model does not change when another one goes away.
 
+An edit is no second model: when nothing declares a hash any more, and what declared it now declares another one under the
+same public ID, the new hash takes the place of the old one (`follow`), and the name stays.
+
 The operator keeps the ledger (`turnout up`: in its state folder); a master extends a copy of it for models that only
 its slaves declare.
 """
@@ -12,6 +15,24 @@ from collections.abc import Collection, Mapping
 
 Ledger = Mapping[str, list[str]]
 """Public ID → identity hashes; an empty string is a number that is skipped because that name is taken."""
+
+
+Holders = Mapping[tuple[str, str], tuple[str, str]]
+"""(node, local ID) → (public ID, identity hash): who declares what, in order."""
+
+
+def follow(ledger: Ledger, before: Holders, now: Holders) -> dict[str, list[str]]:
+    """The ledger after edits: a hash that nobody declares any more gives its place to what its first holder became."""
+    declared = set(now.values())
+    edited = {public_id: list(hashes) for public_id, hashes in ledger.items()}
+    for holder, (public_id, was) in before.items():
+        became = now.get(holder)
+        hashes = edited.get(public_id, [])
+        if became is None or became[0] != public_id or (public_id, was) in declared or was not in hashes:
+            continue
+        if became[1] not in hashes:
+            hashes[hashes.index(was)] = became[1]
+    return edited
 
 
 def extend(ledger: Ledger, seen: Collection[tuple[str, str]], *, taken: Collection[str] = ()) -> dict[str, list[str]]:

@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from secrets import token_hex
 
-import orjson
 from aiohttp import web
 
-from turnout_api import identity
 from turnout_api.config import RouterConfig
 from turnout_api.vocabulary import Role
 from turnout_api.wire import NodeStatus, Snapshot
@@ -39,7 +37,7 @@ DRAIN_TIMEOUT_S = 600.0
 """A stopping router waits this long for requests that run."""
 REFRESH_INTERVAL_S = 0.25
 """How often a master looks whether its own models changed and whether the ledger of names has to be kept."""
-CONFIG, LEDGER = "config", "names"
+CONFIG, NAMES = "config", "names"
 
 log = logging.getLogger(__name__)
 
@@ -68,8 +66,9 @@ class Router:
         self.client = HttpClient()
         self.runtime: NodeRuntime = LocalRuntime(self.config, self.client, on_load=self.store.add_load)
         cluster = self.config.cluster
-        ledger = orjson.loads(self.store.kept(LEDGER) or "{}")
-        self.registry = Registry(node_id=cluster.node_id, node=cluster.node or cluster.node_id, ledger=ledger)
+        self.registry = Registry(node_id=cluster.node_id, node=cluster.node or cluster.node_id)
+        self._kept_names = self.store.kept(NAMES) or ""
+        self.registry.recall(self._kept_names)
         self.peers = peers = Peers(self.client, self.tokens, timeout_s=cluster.poll_timeout) if self.tokens else None
         self._slave = (
             SlaveMembership(self.config, peers, self.snapshot, clock) if cluster.role is Role.SLAVE and peers else None
@@ -86,7 +85,6 @@ class Router:
         self._began = clock()
         self.began_at = time.time()
         """Wall clock."""
-        self._kept_ledger: identity.Ledger = ledger
         self._refresher: asyncio.Task[None] | None = None
         self._down = AsyncExitStack()
 
@@ -215,9 +213,9 @@ class Router:
 
     def _refresh(self) -> None:
         self.registry.set_local(self.runtime.records())
-        if self.keys and self.registry.ledger != self._kept_ledger:
-            self._kept_ledger = {public_id: list(hashes) for public_id, hashes in self.registry.ledger.items()}
-            self.store.keep(LEDGER, orjson.dumps(self._kept_ledger).decode())
+        if self.keys and (names := self.registry.remembered()) != self._kept_names:
+            self._kept_names = names
+            self.store.keep(NAMES, names)
 
     def _readings(self) -> Iterable[Sample]:
         for model in self.runtime.queue().models:

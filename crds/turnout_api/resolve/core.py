@@ -163,7 +163,7 @@ class _Judge:
             admitted,
             placement=self._placement,
             declared_nodes=self._declared_nodes,
-            ledger=grown_ledger(self._ledger, in_order),
+            ledger=grown_ledger(self._ledger, in_order, before=self._last.values()),
         )
 
     def _judged(self, admission: Admission, lacking: Mapping[Key, _Problems]) -> _Judged:

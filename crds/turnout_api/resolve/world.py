@@ -119,9 +119,25 @@ def identities(node: RouterNode) -> Iterator[tuple[str, str]]:
         )
 
 
-def grown_ledger(ledger: identity.Ledger, resources: Iterable[Resource]) -> dict[str, list[str]]:
-    """The ledger with every model of the resources in it. Their order decides who keeps a bare name."""
+def holders(resources: Iterable[Resource]) -> dict[tuple[str, str], tuple[str, str]]:
+    """Who declares which public ID with which identity, in order."""
+    return {
+        (node.name, model.id): pair
+        for node in resources
+        if isinstance(node, RouterNode)
+        for model, pair in zip(node.spec.models, identities(node), strict=True)
+    }
+
+
+def grown_ledger(
+    ledger: identity.Ledger, resources: Iterable[Resource], *, before: Iterable[Resource] = ()
+) -> dict[str, list[str]]:
+    """The ledger with every model of the resources in it. Their order decides who keeps a bare name.
+
+    `before` is what was accepted last: a model that was edited since keeps its name.
+    """
     resources = list(resources)
+    ledger = identity.follow(ledger, holders(before), holders(resources))
     seen = [pair for node in resources if isinstance(node, RouterNode) for pair in identities(node)]
     taken = {r.model_name for r in resources if isinstance(r, FrontendModel)}
     taken |= {r.spec.public_id for r in resources if isinstance(r, SplitRecipe)}

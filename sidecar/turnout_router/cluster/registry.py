@@ -15,6 +15,8 @@ The order of nodes in the table, and so of suffixes, is that of their first regi
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+import orjson
+
 from turnout_api import identity
 from turnout_api.wire import ModelRecord, NodeHealth, PublicModel, Snapshot
 from turnout_router.cluster import table
@@ -61,17 +63,36 @@ class Registry:
     node: str
     ledger: dict[str, list[str]] = field(default_factory=dict)
     table: RoutingTable = field(default_factory=RoutingTable)
+    holders: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    """Who declared what last: (node ID, local ID) → (public ID, identity); a model that is edited keeps its name."""
     _nodes: dict[str, Node] = field(default_factory=dict)
     _local: Sequence[ModelRecord] = ()
+    _given: identity.Ledger | None = None
+    _remembered: str | None = None
 
     def permit(self, urls: Iterable[str], names: identity.Ledger) -> None:
         """Take the URLs that may register and the names that the configuration gives; forget other URLs."""
         wanted = [normalise(url) for url in urls]
         self._nodes = {url: self._nodes.get(url, Node(url)) for url in dict.fromkeys(wanted)}
-        for public_id, hashes in names.items():
+        for public_id, hashes in names.items() if names != self._given else ():
             known = self.ledger.get(public_id, [])
             self.ledger[public_id] = [*hashes, *(h for h in known[len(hashes) :] if h not in hashes)]
+        self._given = names
         self._rebuild()
+
+    def remembered(self) -> str:
+        """The names, as text to keep over restarts. Computed anew only when they changed."""
+        if self._remembered is None:
+            declared = [[*holder, *pair] for holder, pair in self.holders.items()]
+            self._remembered = orjson.dumps({"names": self.ledger, "declared": declared}).decode()
+        return self._remembered
+
+    def recall(self, remembered: str) -> None:
+        """Take what `remembered` gave before the restart; "" = nothing."""
+        if remembered:
+            kept = orjson.loads(remembered)
+            self.ledger = kept["names"]
+            self.holders = {(node, local): (public, known) for node, local, public, known in kept["declared"]}
 
     def urls(self) -> list[str]:
         """Every URL that is polled."""
@@ -170,7 +191,10 @@ class Registry:
             for node in self._nodes.values()
             if node.snapshot
         ]
-        self.ledger = table.extend_ledger(self.ledger, nodes)
+        now = table.holders(nodes)
+        self.ledger = table.extend_ledger(identity.follow(self.ledger, self.holders, now), nodes)
+        self.holders |= now
+        self._remembered = None
         self.table = table.build(self.ledger, nodes)
 
 

@@ -71,6 +71,11 @@ def record_identity(record: ModelRecord) -> str:
     return identity_hash(config=record.config_hash, weights=record.weights_hash, assets=record.asset_hashes)
 
 
+def holders(nodes: Iterable[NodeModels]) -> dict[tuple[str, str], tuple[str, str]]:
+    """Who declares which public ID with which identity, in order."""
+    return {(r.node_id, r.local_id): (r.public_id, record_identity(r)) for node in nodes for r in node.records}
+
+
 def extend_ledger(ledger: identity.Ledger, nodes: Iterable[NodeModels]) -> dict[str, list[str]]:
     """The ledger of names with everything in it that the nodes declare, in the order given."""
     return identity.extend(ledger, [(r.public_id, record_identity(r)) for node in nodes for r in node.records])

@@ -118,3 +118,29 @@ def test_names_of_the_configuration_are_declared_before_any_node_brings_them(reg
     registry.permit([A], {"later": ["sha256:x"]})
     assert "later" in registry.table.declared
     assert "later" not in registry.table.models
+
+
+def test_a_model_that_is_edited_keeps_its_name_over_a_restart_too(registry: Registry) -> None:
+    registry.on_registered(snapshot("a", A, record("a", "m")), 0)
+    again = Registry(node_id="master", node="master")
+    again.recall(registry.remembered())
+    again.permit([A, B], {})
+    again.on_registered(snapshot("a", A, record("a", "m", config="sha256:edited")), 0)
+    assert available(again, "m") == ["a"]
+    assert "m-2" not in again.table.declared
+
+
+def test_an_edit_of_one_of_two_nodes_makes_a_second_model(registry: Registry) -> None:
+    registry.on_registered(snapshot("a", A, record("a", "m")), 0)
+    registry.on_registered(snapshot("b", B, record("b", "m")), 0)
+    registry.on_polled(A, snapshot("a", A, record("a", "m", config="sha256:edited")), 1)
+    assert (available(registry, "m"), available(registry, "m-2")) == (["b"], ["a"])
+
+
+def test_old_names_of_the_configuration_do_not_undo_an_edit(registry: Registry) -> None:
+    registry.on_registered(snapshot("a", A, record("a", "m")), 0)
+    names = dict(registry.ledger)
+    registry.permit([A, B], names)
+    registry.on_polled(A, snapshot("a", A, record("a", "m", config="sha256:edited")), 1)
+    registry.permit([A, B], names)
+    assert available(registry, "m") == ["a"]

@@ -160,3 +160,22 @@ def test_an_object_that_waits_for_a_name_does_not_get_it_from_an_edit_that_fails
     assert [v.reason for v in before.verdicts] == ["Accepted", "NameConflict", "Accepted", "Accepted"]
     assert [v.reason for v in after.verdicts] == ["Accepted", "NameConflict", "NameConflict", "Accepted"]
     assert after.configs == before.configs == first.configs
+
+
+def test_an_edited_model_keeps_its_name(make):
+    before = make.resolved(make.master(), make.node("gpu-a", {"id": "m", "contextWindow": 1}))
+
+    after = make.resolved(make.master(), make.node("gpu-a", {"id": "m", "contextWindow": 2}), before=before)
+
+    assert identity.all_names(after.ledger) == ["m"]
+    assert not after.verdicts[1].warnings
+
+
+def test_two_nodes_that_are_edited_together_stay_one_model(make):
+    before = make.resolved(make.master(), *(make.node(n, {"id": "m", "contextWindow": 1}) for n in ("gpu-a", "gpu-b")))
+
+    after = make.resolved(
+        make.master(), *(make.node(n, {"id": "m", "contextWindow": 2}) for n in ("gpu-a", "gpu-b")), before=before
+    )
+
+    assert identity.all_names(after.ledger) == ["m"]

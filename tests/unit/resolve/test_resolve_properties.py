@@ -57,6 +57,10 @@ def bad_object(draw, make):
     return draw(st.sampled_from(choices))
 
 
+def key_of(manifest):
+    return manifest["kind"], manifest["metadata"]["name"]
+
+
 def outcome(resolution):
     return {(v.kind, v.name): (v.reason, v.message) for v in resolution.verdicts}
 
@@ -104,11 +108,13 @@ def test_an_edit_that_is_refused_changes_no_configuration(make, data):
     objects = data.draw(manifests(make))
     before = make.resolved(*objects)
     again = make.resolved(*objects, before=before)
-    edit = data.draw(bad_object(make))
-    key = (edit["kind"], edit["metadata"]["name"])
-    assume(any((k.kind, k.name) == key for k in before.served))
+    served = sorted({(k.kind, k.name) for k in before.served})
+    edits = [e for e in data.draw(st.lists(bad_object(make), min_size=20, max_size=20)) if key_of(e) in served]
+    assume(edits)  # almost always one of so many is an edit of something that is served
+    edit = edits[0]
+    key = key_of(edit)
 
-    edited = [edit if (m["kind"], m["metadata"]["name"]) == key else m for m in objects]
+    edited = [edit if key_of(m) == key else m for m in objects]
     after = make.resolved(*edited, before=before)
 
     [verdict] = [v for v in after.verdicts if (v.kind, v.name) == key]
