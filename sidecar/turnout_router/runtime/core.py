@@ -198,12 +198,12 @@ class RuntimeCore:
         if ticket in self._holders:
             return self.release(ticket, now)
         state = self._models.get(ticket.model)
-        if state is None:
-            return []
-        state.waiting.pop(ticket, None)
-        state.loads.pop(ticket, None)
-        if ticket in state.unit.unloads:
-            state.unit.unloads.remove(ticket)
+        if state is not None:
+            state.waiting.pop(ticket, None)
+            state.loads.pop(ticket, None)
+        for unit in self._units.values():  # the unit to be unloaded may no longer be its model's
+            if ticket in unit.unloads:
+                unit.unloads.remove(ticket)
         return self._settle(now)
 
     def release(self, ticket: Ticket, now: float) -> list[Effect]:
@@ -395,9 +395,7 @@ class RuntimeCore:
             if unit.phase is Phase.LOADED:
                 if not self._serve(turn.model, limit, now):
                     return
-            elif self._holders:
-                return  # its process died under what runs: that ends first
-            else:
+            else:  # also when its process died under what runs: that ends by itself
                 self._begin_load(unit, turn.model.spec.id, now)
 
     def _contenders(self, now: float) -> list[ModelState]:

@@ -386,3 +386,10 @@ class TestReconfigure:
         node = Node(plan("a", "b", exclusive=False)).with_loaded("a").with_loaded("b", "b1")
         node.release("first")
         assert node.core.reconfigure(plan("a", "b"), 1.0) == [StartUnload("u-a")]
+
+    def test_slots_that_appear_at_once_go_only_to_who_came_before_another_model(self):
+        node = Node(plan("a", "b", depth=1)).with_loaded("a")
+        node.claim("a", "early")
+        node.claim("b", "b1")
+        node.claim("a", "late")
+        assert granted(node.core.reconfigure(plan("a", "b", depth=3), 1.0)) == ["early"]
