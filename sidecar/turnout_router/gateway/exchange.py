@@ -20,6 +20,7 @@ from turnout_router.access import ClusterTokens
 from turnout_router.cluster.table import Endpoint
 from turnout_router.families import errors
 from turnout_router.families.errors import GatewayError
+from turnout_router.gateway import assembled
 from turnout_router.gateway.select import EndpointStats, Key
 from turnout_router.runtime import interface as runtime_interface
 from turnout_router.runtime.interface import Claim, NodeRuntime, RuntimeRefusal
@@ -131,7 +132,7 @@ class Exchanges:
         except RuntimeRefusal as refusal:
             raise AttemptFailed(error_of_refusal(refusal), unsent=True) from refusal
         try:
-            response = await self._client.request(claim.origin, _to_backend(claim, request))
+            response = await assembled.ask(self._client, claim.origin, claim.family, _to_backend(claim, request))
         except UpstreamError as error:
             self._runtime.release(claim)
             if isinstance(error, NotSent):
