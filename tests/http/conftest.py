@@ -46,6 +46,8 @@ class LocalCluster:
     slave_urls: list[str] = field(default_factory=list)
     routers: dict[str, Router] = field(default_factory=dict)
     master_port: int = field(default_factory=free_port)
+    family: str = "OpenAI"
+    """Of the backends beside routers that are started from now on."""
     runtime: dict[str, Any] = field(default_factory=dict)
     """More of the section `backend` of routers that are started from now on, such as `exclusive`, which makes queues."""
 
@@ -57,7 +59,7 @@ class LocalCluster:
     def model(self, local: str, public: str = "", *, backend: str = "b", **fields: Any) -> dict[str, Any]:
         """A model entry with its hash."""
         window = fields.get("context_window")
-        hashed = config_hash(family="OpenAI", context_window=window, parallel=fields.get("parallel"))
+        hashed = config_hash(family=self.family, context_window=window, parallel=fields.get("parallel"))
         return {"id": local, "public_id": public or local, "backend": backend, "config_hash": hashed} | fields
 
     async def slave(self, name: str, url: str, *models: dict[str, Any], **cluster: Any) -> Router:
@@ -76,9 +78,18 @@ class LocalCluster:
         settings = {"role": "Master", "node_id": "master", "slave_urls": self.slave_urls, **cluster}
         master = await self.router(settings, self.master_port, url, models)
         if ready:
-            expected = sum(len(router.config.models.local) for router in self.routers.values())
-            await until(lambda: sum(m.available for m in master.registry.models()) == expected, "models available")
+            await self._until_available(master)
         return master
+
+    async def standalone(self, url: str, *models: dict[str, Any]) -> Router:
+        """A router by itself, where the master would be; returns when its models are available."""
+        alone = await self.router({"role": "Standalone", "node_id": "alone"}, self.master_port, url, models)
+        await self._until_available(alone)
+        return alone
+
+    async def _until_available(self, front: Router) -> None:
+        expected = sum(len(router.config.models.local) for router in self.routers.values())
+        await until(lambda: sum(m.available for m in front.registry.models()) == expected, "models available")
 
     async def router(self, cluster: dict[str, Any], port: int, url: str, models: tuple[dict[str, Any], ...]) -> Router:
         """Start one router."""
@@ -90,7 +101,7 @@ class LocalCluster:
             "access": {"gateway_key_file": self.secret("key", KEY)},
             "listen": {"port": port, "health_port": 0},
             "models": {"local": list(models)},
-            "backend": {"backends": [{"name": "b", "family": "OpenAI", "url": url}] if url else [], **self.runtime},
+            "backend": {"backends": [{"name": "b", "family": self.family, "url": url}] if url else [], **self.runtime},
         }  # fmt: skip
         router = Router(RouterConfig.model_validate(config))
         await router.start()

@@ -47,11 +47,11 @@ class AssembledResponse:
     """`UpstreamResponse` over a stream of events: its body comes in one piece, at the end."""
 
     def __init__(self, stream: UpstreamResponse, origin: Origin, assembler: Assembler) -> None:
+        self.origin = origin
         self.status = stream.status
         self.headers = [(b"Content-Type", b"application/json; charset=utf-8")]
         self.headers += [(name, value) for name, value in stream.headers if name.lower() not in _OF_THE_STREAM]
         self._stream = stream
-        self._origin = origin
         self._assembler = assembler
         self._is_read = False
 
@@ -69,8 +69,8 @@ class AssembledResponse:
             body = self._assembler.finish()
         except AssemblyFailed as failure:
             self.close()
-            log.warning("the answer of %s cannot be assembled: %s", self._origin, failure)
-            raise Interrupted(self._origin, str(failure)) from failure
+            log.warning("the answer of %s cannot be assembled: %s", self.origin, failure)
+            raise Interrupted(self.origin, str(failure)) from failure
         self._is_read = True
         return body
 
