@@ -540,8 +540,15 @@ class RuntimeCore:
             if now < ticket.since + self._plan.max_queue_wait_s:
                 return
             del model.waiting[ticket]
-            message = f"waited {now - ticket.since:.0f} s for {model.spec.id}"
-            self._effects.append(Refuse(ticket, _with_retry(QueueTimeout(message), _drain_s(model))))
+            self._effects.append(Refuse(ticket, self._expired(model, now - ticket.since)))
+
+    def _expired(self, model: ModelState, waited_s: float) -> RuntimeRefusal:
+        """In vain for a model that is not there (503), or for one that serves others (429)."""
+        unit, waited = model.unit, f"waited {waited_s:.0f} s for {model.spec.id}"
+        if unit.phase is Phase.LOADING or (unit.phase is Phase.ABSENT and unit.error):
+            reason = unit.error or "it is still loading"
+            return _with_retry(NotReady(f"{waited}: {reason}"), self._plan.probe_interval_s)
+        return _with_retry(QueueTimeout(waited), _drain_s(model))
 
     def _refuse_all(self, unit: UnitState, error: RuntimeRefusal, retry_after_s: float | None) -> None:
         for model in self._models.values():

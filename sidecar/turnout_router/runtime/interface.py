@@ -9,8 +9,9 @@ Errors:
     RuntimeRefusal
     ├── UnknownModel     no such local ID
     ├── QueueFull        `max_queue_depth` requests wait already            → 429
-    ├── QueueTimeout     waited `max_queue_wait`                            → 429 (503 when the backend is not ready)
-    ├── NotReady         the backend of the model does not answer           → 503
+    ├── QueueTimeout     waited `max_queue_wait` for a model that serves    → 429
+    ├── NotReady         the backend of the model does not answer, or the
+    │                    model was not there within `max_queue_wait`        → 503
     ├── LoadFailed       the model could not be loaded, with the reason     → 503
     └── Draining         the node takes nothing new                         → 503
 """

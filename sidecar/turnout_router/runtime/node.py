@@ -33,7 +33,7 @@ from turnout_router.runtime.effects import (
     Ticket,
     Unloaded,
 )
-from turnout_router.runtime.interface import Claim, LoadRecord, UnknownModel
+from turnout_router.runtime.interface import Claim, LoadRecord, NodeRuntime, UnknownModel
 from turnout_router.runtime.plan import backend_key, plan_of
 from turnout_router.upstream.interface import UpstreamClient
 
@@ -63,7 +63,7 @@ class _Backend:
     silences: int = 0
 
 
-class LocalRuntime:
+class LocalRuntime(NodeRuntime):
     """The `NodeRuntime` of this process."""
 
     def __init__(
@@ -118,7 +118,8 @@ class LocalRuntime:
         """Give the slot back. Raises KeyError for a claim that was released before."""
         if not isinstance(claim, _Held):
             raise TypeError("this claim is not of this runtime")
-        self._carry_out(self._core.release(claim.ticket, _now()))
+        if effects := self._core.release(claim.ticket, _now()):  # none: no deadline came nearer either
+            self._carry_out(effects)
 
     def report_unreachable(self, model: str) -> None:
         """Probe the model's backend at once."""

@@ -70,6 +70,41 @@ async def test_a_request_that_found_nobody_listening_makes_a_probe_at_once(start
     await until(lambda: available(runtime)["a"], "it is noticed without waiting an hour")
 
 
+async def test_a_backend_that_is_silent_once_stays_ready_and_twice_does_not(start_runtime, config_of, until):
+    looks, hangs = [], asyncio.Event()
+
+    async def answer(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        looks.append(hangs.is_set())
+        if not hangs.is_set():
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}")
+        else:
+            await reader.read()  # until the prober gives up
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        runtime = await start_runtime(
+            config_of(
+                backends=[
+                    {"name": "b", "family": "OpenAI", "url": f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"}
+                ],
+                models=[{"id": "a", "backend": "b"}],
+                cluster={"health_interval": "1h", "poll_timeout": "100ms"},
+            )
+        )
+        await ready(runtime, until)
+        hangs.set()
+        (backend,) = runtime._backends.values()
+        runtime.report_unreachable("a")
+        await until(lambda: backend.silences == 1)
+        assert not available(runtime)["a"]
+        runtime.report_unreachable("a")
+        await until(lambda: backend.silences == 2)
+        assert "no answer within 0.1 s" in available(runtime)["a"]
+        await runtime.stop()
+
+
 async def test_a_linked_model_is_gated_and_its_queue_is_bounded(start_runtime, start_sim, config_of, until):
     sim = await start_sim()
     link = {

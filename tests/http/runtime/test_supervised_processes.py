@@ -4,12 +4,15 @@ import asyncio
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from turnout_api.vocabulary import Family
+from turnout_router.backends import process
 from turnout_router.runtime.interface import LoadFailed
 from turnout_router.upstream.interface import UpstreamError, UpstreamRequest
 
@@ -130,6 +133,25 @@ async def test_a_command_that_does_not_exist_fails_the_load_and_names_it(start_r
     )
     with pytest.raises(LoadFailed, match="cannot run no-such-server: No such file"):
         await runtime.claim("a", "1")
+
+
+async def test_a_port_that_somebody_took_in_the_meantime_is_exchanged_for_another(
+    start_runtime, config_of, client, monkeypatch, server_script
+):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        drawn = [taken.getsockname()[1], process.free_port()]
+        monkeypatch.setattr(process, "free_port", lambda: drawn.pop(0))
+        runtime = await start_runtime(
+            config_of(
+                backends=[{"name": "p", "family": "LlamaCpp", "command": [*server_script, "${PORT}", "${MODEL}"]}],
+                models=[{"id": "a", "backend": "p"}],
+            )
+        )
+        claim = await runtime.claim("a", "1")
+        assert claim.origin.port != taken.getsockname()[1]
+        assert claim.family is Family.LLAMA_CPP
+        assert await server_pid(client, claim)
+    assert not drawn
 
 
 async def test_a_process_that_does_not_become_ready_is_stopped(start_runtime, config):

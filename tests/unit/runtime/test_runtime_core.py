@@ -167,15 +167,22 @@ def test_nothing_measured_means_no_retry_after():
 
 
 def test_who_waited_too_long_is_refused_and_the_rest_stays():
-    node = Node(plan("a"))
+    node = Node(plan("a", depth=1)).with_loaded("a")
     node.claim("a", "1")
     node.now = 30.0
     node.claim("a", "2")
     assert node.core.next_deadline(30.0) == 60.0
     assert refused(node.core.on_time(60.0)) == [("1", QueueTimeout)]
     assert node.core.next_deadline(60.0) == 90.0
-    node.now = 61.0
-    assert granted(node.loaded("a")) == ["2"]
+    assert granted(node.release("first")) == ["2"]
+
+
+def test_who_waited_in_vain_for_a_model_that_is_not_there_is_told_that_it_is_not_ready():
+    node = Node(plan("a"))
+    node.claim("a", "1")
+    (effect,) = node.core.on_time(60.0)
+    assert isinstance(effect.error, NotReady)
+    assert str(effect.error) == "waited 60 s for a: it is still loading"
 
 
 def test_a_cancelled_waiter_leaves_the_queue():
