@@ -134,9 +134,9 @@ class Assembler:
 
     @property
     def _is_complete(self) -> bool:
-        """`[DONE]` came, or every choice has said why it ended."""
+        """Every choice has said why it ended, and `[DONE]` came: without it, another choice may not have begun."""
         choices = self._choices.values()
-        return bool(choices) and (self._said_done or all(choice.get("finish_reason") for choice in choices))
+        return self._said_done and bool(choices) and all(choice.get("finish_reason") for choice in choices)
 
     def _take(self, event: Event) -> None:
         if self._said_done:
@@ -147,9 +147,11 @@ class Assembler:
         try:
             chunk = orjson.loads(event.data)
         except orjson.JSONDecodeError:
-            chunk = None
+            chunk = event.data
         if event.kind == b"error" or (isinstance(chunk, dict) and chunk.get("error")):
-            raise AssemblyFailed(f"the backend reported an error: {message_of(chunk) or 'without a reason'}")
+            raise AssemblyFailed(f"the backend reported an error: {message_of(chunk) or 'no reason given'}")
+        if chunk is None:
+            return  # llama.cpp, while the second of several prompts waits for its slot
         if not isinstance(chunk, dict):
             raise AssemblyFailed("an event is no JSON object")
         self._take_chunk(chunk)

@@ -25,6 +25,7 @@ class RequestRecord:
     code: str = ""
     queued_s: float = 0.0
     first_byte_s: float | None = None
+    """Until the head of the answer: of a stream, and of what was assembled from one, that is the first token."""
     total_s: float = 0.0
     attempts: int = 0
     bytes_in: int = 0
