@@ -23,7 +23,7 @@ ANSWER_LIMIT_BYTES = 1024 * 1024
 
 
 class BackendError(Exception):
-    """A backend did not do what it was asked. The message is for people and may reach a client's 503."""
+    """A backend did not do what it was asked. The message is for logs, status and admins, not for clients."""
 
 
 class FamilyNotSupported(BackendError):

@@ -28,8 +28,7 @@ one is chosen, `_contenders` is where borrowed work would stand back, and `keep`
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
 from math import inf
 from typing import TypeVar
 
@@ -55,7 +54,8 @@ from turnout_router.runtime.interface import (
     RuntimeRefusal,
     UnknownModel,
 )
-from turnout_router.runtime.plan import ModelSpec, Plan, UnitSpec
+from turnout_router.runtime.plan import ModelSpec, Plan
+from turnout_router.runtime.state import ModelState, Phase, UnitState
 
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MOST_S = 60.0
@@ -66,70 +66,6 @@ SMOOTHING = 0.2
 
 
 _R = TypeVar("_R", bound=RuntimeRefusal)
-
-
-class Phase(Enum):
-    """Where a unit is between nothing and loaded."""
-
-    ABSENT = "absent"
-    LOADING = "loading"
-    LOADED = "loaded"
-    UNLOADING = "unloading"
-
-
-@dataclass(slots=True, eq=False)
-class UnitState:
-    """A unit, with what happened to it last."""
-
-    spec: UnitSpec
-    phase: Phase = Phase.ABSENT
-    phase_since: float = 0.0
-    version: int = 0
-    """Grows with each change of phase: what was observed under an older version is out of date."""
-    down: str = ""
-    """Why a backend reached by URL does not answer; empty = it does."""
-    error: str = ""
-    """Why its last load failed, or how it was lost; empty = it did not."""
-    start_failed: bool = False
-    """The last load failed: until `retry_at` claims are refused, not queued."""
-    failures: int = 0
-    retry_at: float = 0.0
-    running: int = 0
-    gone: bool = False
-    """No longer declared: unloaded when it is idle."""
-    unloads: list[Ticket] = field(default_factory=list)
-    loading_for: str = ""
-    displaced: tuple[str, ...] = ()
-    last_load: LoadReport | None = None
-
-    @property
-    def leaving(self) -> bool:
-        """Grants nothing more until it is unloaded."""
-        return self.gone or bool(self.unloads)
-
-
-@dataclass(slots=True, eq=False)
-class ModelState:
-    """A model: who waits, how many run."""
-
-    spec: ModelSpec
-    unit: UnitState
-    waiting: dict[Ticket, None] = field(default_factory=dict)
-    """Claims in order of arrival; a dict, so that one that leaves costs nothing."""
-    loads: dict[Ticket, None] = field(default_factory=dict)
-    """Requests to load: they have a turn like a claim, take no slot and do not time out."""
-    running: int = 0
-    mean_job_s: float | None = None
-
-    @property
-    def oldest(self) -> float:
-        """Arrival number of the first who waits; infinite when nobody does."""
-        heads = (next(iter(queue)).seq for queue in (self.waiting, self.loads) if queue)
-        return min(heads, default=inf)
-
-    @property
-    def has_slot(self) -> bool:
-        return self.spec.depth is None or self.running < self.spec.depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +182,7 @@ class RuntimeCore:
         state.start_failed = True
         self._turn = None
         self._effects.append(Record(report))
-        self._refuse_all(state, LoadFailed(reason), state.retry_at - now)
+        self._refuse_all(state, _load_failed(reason), state.retry_at - now)
         return self._settle(now)
 
     def on_unloaded(self, unit: str, now: float, *, error: str = "") -> list[Effect]:
@@ -256,7 +192,9 @@ class RuntimeCore:
         if error:
             state.error = error
             state.unloads, refused = [], state.unloads
-            self._effects.extend(Refuse(ticket, LoadFailed(error)) for ticket in refused)
+            self._effects.extend(
+                Refuse(ticket, LoadFailed("the model could not be unloaded", error)) for ticket in refused
+            )
         return self._settle(now)
 
     def on_lost(self, unit: str, reason: str, now: float) -> list[Effect]:
@@ -276,7 +214,7 @@ class RuntimeCore:
             return []
         was_down, state.down = state.down, down
         if down:
-            self._refuse_all(state, NotReady(down), self._plan.probe_interval_s)
+            self._refuse_all(state, _not_ready(down), self._plan.probe_interval_s)
         elif version == state.version and not state.spec.supervised:
             self._observe(state, now, loaded=loaded)
         return self._settle(now) if down or was_down or version != state.version else []
@@ -525,14 +463,14 @@ class RuntimeCore:
         if state is None:
             return UnknownModel(model)
         if state.unit.down:
-            return _with_retry(NotReady(state.unit.down), self._plan.probe_interval_s)
+            return _with_retry(_not_ready(state.unit.down), self._plan.probe_interval_s)
         if state.unit.start_failed and now < state.unit.retry_at:
-            return _with_retry(LoadFailed(state.unit.error), state.unit.retry_at - now)
+            return _with_retry(_load_failed(state.unit.error), state.unit.retry_at - now)
         return None
 
     def _queue_full(self, state: ModelState) -> QueueFull:
-        message = f"{len(state.waiting)} requests wait for {state.spec.id} already"
-        return _with_retry(QueueFull(message), _drain_s(state))
+        message = f"{len(state.waiting)} requests wait for this model already"
+        return _with_retry(QueueFull(message, state.spec.id), _drain_s(state))
 
     def _expire(self, model: ModelState, now: float) -> None:
         while model.waiting:
@@ -544,10 +482,9 @@ class RuntimeCore:
 
     def _expired(self, model: ModelState, waited_s: float) -> RuntimeRefusal:
         """In vain for a model that is not there (503), or for one that serves others (429)."""
-        unit, waited = model.unit, f"waited {waited_s:.0f} s for {model.spec.id}"
+        unit, waited = model.unit, f"waited {waited_s:.0f} s for this model"
         if unit.phase is Phase.LOADING or (unit.phase is Phase.ABSENT and unit.error):
-            reason = unit.error or "it is still loading"
-            return _with_retry(NotReady(f"{waited}: {reason}"), self._plan.probe_interval_s)
+            return _with_retry(NotReady(f"{waited}, which is not loaded", unit.error), self._plan.probe_interval_s)
         return _with_retry(QueueTimeout(waited), _drain_s(model))
 
     def _refuse_all(self, unit: UnitState, error: RuntimeRefusal, retry_after_s: float | None) -> None:
@@ -558,7 +495,7 @@ class RuntimeCore:
     def _refuse_waiting(self, model: ModelState, error: RuntimeRefusal, retry_after_s: float | None = None) -> None:
         for ticket in [*model.waiting, *model.loads]:
             # One exception object each: a raised one carries the traceback of its waiter.
-            self._effects.append(Refuse(ticket, _with_retry(type(error)(*error.args), retry_after_s)))
+            self._effects.append(Refuse(ticket, _with_retry(type(error)(str(error), error.detail), retry_after_s)))
         model.waiting, model.loads = {}, {}
 
     def _deadlines(self, now: float) -> Iterator[float]:
@@ -633,6 +570,14 @@ def _report_for(ticket: Ticket, unit: UnitState, now: float) -> LoadReport:
     if last is not None and not last.error and last.started + last.seconds >= ticket.since:
         return last
     return LoadReport(ticket.model, now, 0.0, ())
+
+
+def _load_failed(reason: str) -> LoadFailed:
+    return LoadFailed("the model could not be loaded; its node's log and status say why", reason)
+
+
+def _not_ready(reason: str) -> NotReady:
+    return NotReady("the model's backend is not ready", reason)
 
 
 def _drain_s(model: ModelState) -> float | None:

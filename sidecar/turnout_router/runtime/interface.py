@@ -26,9 +26,16 @@ from turnout_router.upstream.interface import Origin
 
 
 class RuntimeRefusal(Exception):
-    """A claim that cannot be had. `retry_after_s` is None when nothing is known."""
+    """A claim that cannot be had. Its text may go to a client: it has no local ID, no address, no output of a server."""
 
     retry_after_s: float | None = None
+    """None when nothing is known."""
+    detail: str = ""
+    """Why exactly, for logs, status and admins; never for a client."""
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        super().__init__(message)
+        self.detail = detail
 
 
 class UnknownModel(RuntimeRefusal): ...

@@ -19,7 +19,7 @@ from turnout_api.wire import ModelQueue, ModelRecord, QueueReport
 from turnout_router.backends.driver import BackendError, Driver, Probe
 from turnout_router.backends.make import driver_for
 from turnout_router.backends.readiness import Standing, standing_of, unavailable_because
-from turnout_router.runtime.core import ModelState, Phase, RuntimeCore, UnitState
+from turnout_router.runtime.core import RuntimeCore
 from turnout_router.runtime.effects import (
     Effect,
     Forget,
@@ -35,6 +35,7 @@ from turnout_router.runtime.effects import (
 )
 from turnout_router.runtime.interface import Claim, LoadRecord, NodeRuntime, UnknownModel
 from turnout_router.runtime.plan import backend_key, plan_of
+from turnout_router.runtime.state import ModelState, Phase, UnitState
 from turnout_router.upstream.interface import UpstreamClient
 
 log = logging.getLogger(__name__)

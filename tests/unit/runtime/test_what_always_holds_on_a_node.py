@@ -10,10 +10,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from turnout_router.runtime.core import Phase, RuntimeCore
+from turnout_router.runtime.core import RuntimeCore
 from turnout_router.runtime.effects import Grant, Loaded, Refuse, StartLoad, StartUnload, Unloaded
 from turnout_router.runtime.interface import QueueFull
 from turnout_router.runtime.plan import ModelSpec, Plan, UnitSpec
+from turnout_router.runtime.state import Phase
 
 FOR_EVER_S = 1e6
 QUEUE = 4
