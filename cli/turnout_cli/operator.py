@@ -1,0 +1,29 @@
+"""`turnout operator`: watch namespaces, judge their objects, deliver routers' configurations."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from turnout_api.durations import format_duration, parse_duration
+from turnout_operator.main import RESYNC_S, Options, run
+
+
+def operator(
+    namespace: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="What to watch; repeatable. Default: the namespace of the pod."),
+    ] = None,
+    resync_interval: Annotated[
+        str, typer.Option(metavar="DURATION", help="A round without any change.")
+    ] = format_duration(RESYNC_S),
+    health_host: Annotated[str, typer.Option(help="Where /healthz and /readyz listen.")] = "127.0.0.1",
+    health_port: Annotated[int, typer.Option(help="0 = any free port.")] = 8080,
+) -> None:
+    """Run the operator until SIGTERM or Ctrl-C."""
+    try:
+        resync_s = parse_duration(resync_interval)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--resync-interval") from error
+    names = tuple(dict.fromkeys(namespace or ()))
+    sys.exit(run(Options(names, resync_s=resync_s, health_host=health_host, health_port=health_port)))

@@ -1,0 +1,194 @@
+"""The API server, as the operator uses it. The only module that imports the Kubernetes client.
+
+Requests are plain JSON: the seven kinds have types of their own, and of Secrets three fields are read.
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+import aiohttp
+from kubernetes.aio import config as credentials
+from kubernetes.aio.client import ApiClient, Configuration
+
+from turnout_api.resolve import Key
+from turnout_api.resources import API_VERSION, CATEGORY, GROUP, KINDS, VERSION
+from turnout_api.resources.common import SecretKeyRef
+from turnout_operator.names import FIELD_MANAGER, LABELS, STATE_SECRET, router_secret
+from turnout_operator.state import Kept, dump, load
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_TIMEOUT_S = 30.0
+"""A request without an answer for this long has failed. Lists of one namespace take well under a second."""
+_PAGE = 500
+"""Objects a request of a list: bounds what one answer holds in memory, here and in the API server."""
+_APPLY = "application/apply-patch+yaml"
+
+
+class ApiError(Exception):
+    """The API server refused, or was not reached."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}: {message}" if status else message)
+        self.status = status
+        """0 = not reached."""
+
+
+class Api:
+    """An open connection. Raises ApiError."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    @classmethod
+    async def connect(cls) -> Self:
+        """With the service account of a pod, else with the current context of the kubeconfig."""
+        configuration = Configuration()
+        try:
+            await _load_credentials(configuration)
+        except credentials.ConfigException as error:
+            raise ApiError(0, f"there are neither a pod's service account nor a usable kubeconfig: {error}") from error
+        configuration.retries = False  # the worker of a namespace comes again by itself
+        return cls(ApiClient(configuration))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.close()  # type: ignore[no-untyped-call] # as shipped
+
+    async def missing_kinds(self) -> list[str]:
+        """Kinds whose CustomResourceDefinition is not served yet."""
+        try:
+            found = await self._request("GET", f"/apis/{GROUP}/{VERSION}")
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return list(KINDS)
+        served = {resource["kind"] for resource in found["resources"] if CATEGORY in (resource.get("categories") or [])}
+        return [kind for kind in KINDS if kind not in served]
+
+    async def objects(self, namespace: str) -> list[dict[str, Any]]:
+        """All objects of all kinds, each with its `kind`."""
+        found = []
+        for kind in KINDS:
+            found += [item | {"kind": kind} for item in await self._list(self._of_kind(namespace, kind))]
+        return found
+
+    async def read_state(self, namespace: str) -> tuple[Kept, str]:
+        """What is remembered, and the resourceVersion to give back with `write_state`; empty = there is none."""
+        secret = await self._secret(namespace, STATE_SECRET)
+        return (
+            (Kept(), "") if secret is None else (load(secret.get("data") or {}), secret["metadata"]["resourceVersion"])
+        )
+
+    async def write_state(self, namespace: str, kept: Kept, version: str) -> None:
+        """Remember. Refused (409) when it is not what was read that is replaced."""
+        metadata = {"name": STATE_SECRET, "namespace": namespace, "labels": LABELS}
+        body: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
+        body["data"] = dump(kept)
+        path = f"/api/v1/namespaces/{namespace}/secrets"
+        if not version:
+            await self._request("POST", path, body)
+            return
+        metadata["resourceVersion"] = version
+        await self._request("PUT", f"{path}/{STATE_SECRET}", body)
+
+    async def router_secrets(self, namespace: str, nodes: list[str]) -> dict[str, dict[str, Any]]:
+        """Those that are there, by name of RouterNode. Read one by one: a list would need the right to see all Secrets."""
+        found = {node: await self._secret(namespace, router_secret(node)) for node in nodes}
+        return {node: secret for node, secret in found.items() if secret is not None}
+
+    async def apply_secret(self, manifest: Mapping[str, Any]) -> None:
+        """Server-side apply."""
+        metadata = manifest["metadata"]
+        await self._apply(f"/api/v1/namespaces/{metadata['namespace']}/secrets/{metadata['name']}", manifest)
+
+    async def apply_status(self, namespace: str, key: Key, body: Mapping[str, Any]) -> bool:
+        """Server-side apply. False = the object is gone or another one by now, and nothing was written."""
+        try:
+            await self._apply(f"{self._of_kind(namespace, key.kind)}/{key.name}/status", body)
+        except ApiError as error:
+            if error.status in {404, 409}:
+                return False
+            raise
+        return True
+
+    async def with_previous(self, namespace: str, references: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Of (Secret, key) pairs those whose Secret has `KEY-previous` too."""
+        found = set()
+        for name, key in references:
+            secret = await self._secret(namespace, name)
+            if secret is not None and f"{key}-previous" in (secret.get("data") or {}):
+                found.add((name, key))
+        return found
+
+    async def secret_value(self, namespace: str, reference: SecretKeyRef) -> str | None:
+        """One value of a Secret; None = there is none."""
+        secret = await self._secret(namespace, reference.name)
+        value = None if secret is None else (secret.get("data") or {}).get(reference.key)
+        return None if value is None else base64.b64decode(value).decode("utf-8", "replace").strip()
+
+    @staticmethod
+    def _of_kind(namespace: str, kind: str) -> str:
+        return f"/apis/{API_VERSION}/namespaces/{namespace}/{KINDS[kind].plural}"
+
+    async def _secret(self, namespace: str, name: str) -> dict[str, Any] | None:
+        try:
+            return await self._request("GET", f"/api/v1/namespaces/{namespace}/secrets/{name}")
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    async def _list(self, path: str) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        more = ""
+        while True:
+            page = await self._request("GET", f"{path}?limit={_PAGE}" + (f"&continue={quote(more)}" if more else ""))
+            items += page["items"]
+            more = page["metadata"].get("continue", "")
+            if not more:
+                return items
+
+    async def _apply(self, path: str, body: Mapping[str, Any]) -> None:
+        query = f"?fieldManager={FIELD_MANAGER}&force=true"  # these fields are the operator's alone
+        await self._request("PATCH", path + query, body, content_type=_APPLY)
+
+    async def _request(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, content_type: str = "application/json"
+    ) -> dict[str, Any]:
+        headers = {"Accept": "application/json", "Content-Type": content_type}
+        try:
+            request = await self._client.param_serialize(
+                method, path, header_params=headers, body=body, auth_settings=["BearerToken"]
+            )
+            answer = await self._client.call_api(*request, _request_timeout=_TIMEOUT_S)
+            text: bytes = await answer.response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise ApiError(0, f"the API server was not reached: {error!r}") from error
+        if answer.status >= 400:
+            raise ApiError(answer.status, _message(text))
+        decoded: dict[str, Any] = json.loads(text)
+        return decoded
+
+
+async def _load_credentials(configuration: Configuration) -> None:
+    if (SERVICE_ACCOUNT / "token").exists():
+        credentials.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call] # as shipped
+    else:
+        await credentials.load_kube_config(client_configuration=configuration)  # type: ignore[no-untyped-call] # as shipped
+
+
+def _message(text: bytes) -> str:
+    """Of a Status object; proxies answer with other things."""
+    try:
+        return str(json.loads(text)["message"])
+    except (ValueError, KeyError, TypeError):
+        return text[:200].decode("utf-8", "replace")

@@ -1,0 +1,92 @@
+"""Tells routers their new configuration at once: a mounted Secret lags by up to a minute.
+
+A nudge is never needed: whoever misses it reads the Secret. So a router that does not answer costs one line in the log,
+and is told again by the next round.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+import aiohttp
+from pydantic import ValidationError
+
+from turnout_api.resources.common import SecretKeyRef
+from turnout_api.wire import NODE_PREFIX, ConfigAccepted
+from turnout_operator.plan import Told
+
+_TIMEOUT = aiohttp.ClientTimeout(total=10)
+_AT_ONCE = 8
+"""Routers told side by side: a few that hang do not hold up the others for long."""
+
+log = logging.getLogger(__name__)
+
+TokenOf = Callable[[str, SecretKeyRef], Awaitable[str | None]]
+"""(namespace, reference) → the cluster token; None = there is none."""
+
+
+class Nudger:
+    """Remembers whom it told what, so that a round without news calls nobody."""
+
+    def __init__(self, session: aiohttp.ClientSession, token_of: TokenOf) -> None:
+        self._session = session
+        self._token_of = token_of
+        self._told: dict[tuple[str, str], tuple[str, int]] = {}
+        self._trouble: dict[tuple[str, str], str] = {}
+        """What was logged last of a router that could not be told: it is said once, not every round."""
+
+    async def tell(self, routers: Sequence[Told]) -> None:
+        """Tell those that were not told yet; the others are left alone."""
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(told: Told) -> None:
+            async with limit:
+                await self._tell(told)
+
+        await asyncio.gather(*(one(told) for told in routers if self._told.get(_who(told)) != _what(told)))
+
+    async def _tell(self, told: Told) -> None:
+        trouble = await self._post(told)
+        if trouble != self._trouble.get(_who(told), ""):
+            self._trouble[_who(told)] = trouble
+            if trouble:
+                log.warning("%s/%s was not told its configuration: %s", *_who(told), trouble)
+        if trouble:
+            return
+        self._told[_who(told)] = _what(told)
+        log.info("%s/%s was told configuration %d", *_who(told), told.config.generation)
+
+    async def _post(self, told: Told) -> str:
+        """What went wrong; empty = the router has this configuration or a newer one."""
+        reference = told.node.spec.token_secret_ref
+        token = await self._token_of(told.node.namespace, reference) if reference else None
+        if not token:
+            return "there is no cluster token under tokenSecretRef"
+        try:
+            async with self._session.post(
+                told.node.spec.public_url.rstrip("/") + NODE_PREFIX + "/config",
+                data=told.config.model_dump_json().encode(),
+                headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+                timeout=_TIMEOUT,
+                allow_redirects=False,  # the token goes to this URL alone
+            ) as answer:
+                text = await answer.content.read(4096)
+                if answer.status != 200:
+                    return f"it answered {answer.status}: {text[:200].decode('utf-8', 'replace')}"
+                runs = ConfigAccepted.model_validate_json(text).generation
+        except (
+            aiohttp.ClientError,
+            TimeoutError,
+            OSError,
+            ValueError,
+        ) as error:  # ValueError: a token no header can hold
+            return "its answer is not a router's" if isinstance(error, ValidationError) else str(error) or repr(error)
+        return "" if runs >= told.config.generation else f"it stays with configuration {runs}"
+
+
+def _who(told: Told) -> tuple[str, str]:
+    return told.node.namespace, told.node.name
+
+
+def _what(told: Told) -> tuple[str, int]:
+    return told.node.spec.public_url, told.config.generation

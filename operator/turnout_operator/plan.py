@@ -1,0 +1,197 @@
+"""One namespace as it is → everything that must be written. Pure: it takes the time, and writes nothing itself.
+
+Invariants:
+
+- What is planned twice is planned alike, and what is there already is not planned.
+- A generation grows when, and only when, a router's configuration changed. It is at least the time in seconds, so that it
+  grows even past one that nobody remembers (a namespace that was restored, a Secret that was deleted).
+- The order of writing is state, Secrets, statuses: a state that says more than was delivered is delivered by the next
+  round, and no router ever runs what the state does not know.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from turnout_api.config import RouterConfig
+from turnout_api.resolve import Declared, Key, Resolution, Verdict, declare, resolve
+from turnout_api.resources import API_VERSION, RouterNode
+from turnout_operator import conditions, deliver
+from turnout_operator.placement import InCluster
+from turnout_operator.state import Issued, Kept, document
+
+Manifest = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What a round read of its namespace."""
+
+    objects: Sequence[Manifest]
+    """Of all kinds, as the API server gives them, with `kind`."""
+    kept: Kept
+    secrets: Mapping[str, Manifest]
+    """By name of RouterNode: the Secrets of routers that are there."""
+    previous_tokens: AbstractSet[tuple[str, str]] = frozenset()
+    """Of `token_references`, those whose Secret has `KEY-previous` too."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusWrite:
+    """A status to apply."""
+
+    key: Key
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A router that can be told its configuration at once."""
+
+    node: RouterNode
+    config: RouterConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a round writes, in this order."""
+
+    state: Kept | None
+    """None = as remembered."""
+    secrets: tuple[Mapping[str, Any], ...]
+    statuses: tuple[StatusWrite, ...]
+    nudges: tuple[Told, ...]
+    """Every router that can be reached; who was told already is for the caller to know."""
+
+
+def token_references(objects: Iterable[Manifest], kept: Kept) -> set[tuple[str, str]]:
+    """(Secret, key) of every cluster token that a declared or last accepted node names."""
+    specs = [manifest.get("spec") or {} for manifest in objects if manifest["kind"] == "RouterNode"]
+    declared = [spec["tokenSecretRef"] for spec in specs if "tokenSecretRef" in spec]
+    nodes = [node for node in kept.last_accepted.values() if isinstance(node, RouterNode)]
+    accepted = [node.spec.token_secret_ref for node in nodes if node.spec.token_secret_ref]
+    return {(ref["name"], ref["key"]) for ref in declared} | {(ref.name, ref.key) for ref in accepted}
+
+
+def plan(observed: Observed, now: datetime) -> Plan:
+    """Decide on everything."""
+    manifests = _in_order_of_creation(observed.objects)
+    declared = [declare(_bare(manifest)) for manifest in manifests]
+    resolution = resolve(
+        declared,
+        placement=InCluster(observed.previous_tokens),
+        generation=0,
+        last_accepted=observed.kept.last_accepted,
+        ledger=observed.kept.ledger,
+    )
+    fitting = {name: config for name, config in resolution.configs.items() if not deliver.is_too_large(config)}
+    issued = _issued(fitting, observed.kept.routers, declared, int(now.timestamp()))
+    configs = {
+        name: config.model_copy(update={"generation": issued[name].generation}) for name, config in fitting.items()
+    }
+    kept = Kept(last_accepted=resolution.last_accepted, ledger=resolution.ledger, routers=issued)
+    nodes = {name: _node(resolution, name, manifests) for name in configs}
+    return Plan(
+        state=None if document(kept) == document(observed.kept) else kept,
+        secrets=tuple(_secrets(nodes, configs, observed.secrets)),
+        statuses=tuple(_statuses(manifests, resolution, issued, _timestamp(now))),
+        nudges=tuple(Told(node, configs[name]) for name, node in nodes.items() if _can_be_told(node)),
+    )
+
+
+def _in_order_of_creation(objects: Iterable[Manifest]) -> list[Manifest]:
+    """The living ones. An object that is being deleted is gone, whoever still holds a finalizer on it."""
+    living = [manifest for manifest in objects if not manifest["metadata"].get("deletionTimestamp")]
+    return sorted(living, key=lambda m: (m["metadata"]["creationTimestamp"], m["kind"], m["metadata"]["name"]))
+
+
+def _bare(manifest: Manifest) -> dict[str, Any]:
+    """The parts that are judged. Metadata is the API server's: a field that a newer one adds is no mistake."""
+    wanted = ("name", "namespace", "generation", "uid")
+    metadata = {name: manifest["metadata"][name] for name in wanted if name in manifest["metadata"]}
+    return {"apiVersion": API_VERSION, "kind": manifest["kind"], "metadata": metadata, "spec": manifest.get("spec")}
+
+
+def _issued(
+    configs: Mapping[str, RouterConfig], before: Mapping[str, Issued], declared: Sequence[Declared], seconds: int
+) -> dict[str, Issued]:
+    """The generation of each configuration; of a node that is there and has none now, what it was given last."""
+    alive = {d.name for d in declared if d.kind == "RouterNode"}
+    issued = {name: given for name, given in before.items() if name in alive}
+    for name, config in configs.items():
+        content, last = deliver.hash_of(config), before.get(name)
+        if last is None or last.hash != content:
+            issued[name] = Issued(max(seconds, last.generation + 1 if last else 1), content)
+    return issued
+
+
+def _node(resolution: Resolution, name: str, manifests: Sequence[Manifest]) -> RouterNode:
+    """The served node, with the uid of the object that is there now: a last good spec may be of a deleted one."""
+    served = resolution.served[Key("RouterNode", name)]
+    if not isinstance(served, RouterNode):
+        raise TypeError(f"{served.kind} {name} has a router's configuration")
+    uid = next(m["metadata"]["uid"] for m in manifests if m["kind"] == "RouterNode" and m["metadata"]["name"] == name)
+    namespace = next(m["metadata"]["namespace"] for m in manifests)
+    return served.model_copy(
+        update={"metadata": served.metadata.model_copy(update={"uid": uid, "namespace": namespace})}
+    )
+
+
+def _can_be_told(node: RouterNode) -> bool:
+    """A Standalone without a token has no cluster paths."""
+    return bool(node.spec.public_url) and node.spec.token_secret_ref is not None
+
+
+def _secrets(
+    nodes: Mapping[str, RouterNode], configs: Mapping[str, RouterConfig], present: Mapping[str, Manifest]
+) -> Iterable[Mapping[str, Any]]:
+    for name, node in nodes.items():
+        wanted = deliver.secret_of(node, configs[name])
+        there = present.get(name)
+        if there is None or not _is(there, wanted):
+            yield wanted
+
+
+def _is(there: Manifest, wanted: Mapping[str, Any]) -> bool:
+    """The text is compared too: somebody may have edited the Secret."""
+    same_owner = deliver.owner_of(there) == deliver.owner_of(wanted)
+    return same_owner and deliver.delivered(there) == deliver.delivered(wanted) and deliver.same_text(there, wanted)
+
+
+def _statuses(
+    manifests: Sequence[Manifest], resolution: Resolution, issued: Mapping[str, Issued], now: str
+) -> Iterable[StatusWrite]:
+    for manifest, verdict in zip(manifests, resolution.verdicts, strict=True):
+        key = Key(verdict.kind, verdict.name)
+        last = resolution.last_accepted.get(key)
+        fields = {"acceptedGeneration": last.metadata.generation if last else 0}
+        if key.kind == "RouterNode":
+            fields["configGeneration"] = issued[key.name].generation if key.name in issued else 0
+        status = conditions.new_status(
+            manifest.get("status") or {},
+            tuple(_facts(verdict, resolution)),
+            generation=verdict.generation,
+            now=now,
+            fields=fields,
+        )
+        if status is not None:
+            yield StatusWrite(key, _status_body(manifest, status))
+
+
+def _facts(verdict: Verdict, resolution: Resolution) -> Iterable[conditions.Fact]:
+    yield conditions.accepted(verdict)
+    config = resolution.configs.get(verdict.name) if verdict.kind == "RouterNode" else None
+    if config is not None and deliver.is_too_large(config):
+        yield conditions.too_large(len(deliver.text_of(config).encode()), deliver.MAX_CONFIG_BYTES)
+
+
+def _status_body(manifest: Manifest, status: Mapping[str, Any]) -> dict[str, Any]:
+    """With the uid: an object that was replaced meanwhile refuses it."""
+    metadata = {name: manifest["metadata"][name] for name in ("name", "namespace", "uid")}
+    return {"apiVersion": API_VERSION, "kind": manifest["kind"], "metadata": metadata, "status": status}
+
+
+def _timestamp(now: datetime) -> str:
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

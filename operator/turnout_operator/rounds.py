@@ -1,0 +1,53 @@
+"""One round of a namespace: read, plan, write. No decision is made here."""
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from turnout_operator.api import Api
+from turnout_operator.nudge import Nudger
+from turnout_operator.plan import Observed, Plan, plan, token_references
+
+log = logging.getLogger(__name__)
+
+
+def utc_now() -> datetime:
+    """The time."""
+    return datetime.now(UTC)
+
+
+class Rounds:
+    """Brings namespaces to what their objects say."""
+
+    def __init__(self, api: Api, nudger: Nudger, now: Callable[[], datetime] = utc_now) -> None:
+        self._api = api
+        self._nudger = nudger
+        self._now = now
+
+    async def run(self, namespace: str) -> int:
+        """One round. Returns how many objects were written. Raises ApiError and StateError; another round mends it."""
+        # first the state: if another operator writes between the two, ours is refused, not built on what it did not see
+        kept, version = await self._api.read_state(namespace)
+        objects = await self._api.objects(namespace)
+        nodes = [manifest["metadata"]["name"] for manifest in objects if manifest["kind"] == "RouterNode"]
+        secrets = await self._api.router_secrets(namespace, nodes)
+        if not objects and not version:
+            return 0  # nothing was ever declared here: nothing to remember
+        rotating = await self._api.with_previous(namespace, token_references(objects, kept))
+        planned = plan(Observed(objects, kept, secrets, rotating), self._now())
+        written = await self._write(namespace, planned, version)
+        await self._nudger.tell(planned.nudges)
+        return written
+
+    async def _write(self, namespace: str, planned: Plan, version: str) -> int:
+        if planned.state is not None:
+            await self._api.write_state(namespace, planned.state, version)
+        for secret in planned.secrets:
+            await self._api.apply_secret(secret)
+        for status in planned.statuses:
+            if not await self._api.apply_status(namespace, status.key, status.body):
+                log.info("%s of %s went away before its status was written", status.key, namespace)
+        written = (planned.state is not None) + len(planned.secrets) + len(planned.statuses)
+        if written:
+            log.info("%s: wrote %d Secrets and %d statuses", namespace, len(planned.secrets), len(planned.statuses))
+        return written

@@ -1,0 +1,83 @@
+"""When a namespace has its rounds: soon after something changed, after a failure with growing pauses, and every so often."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from turnout_operator.api import ApiError
+from turnout_operator.state import StateError
+
+DEBOUNCE_S = 0.3
+"""`kubectl apply -f FOLDER` brings its objects within this time: one round for all of them."""
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
+
+log = logging.getLogger(__name__)
+
+
+class Worker:
+    """The one task that runs the rounds of a namespace, so that no two of them overlap."""
+
+    def __init__(
+        self,
+        namespace: str,
+        run_round: Callable[[str], Awaitable[int]],
+        *,
+        resync_s: float,
+        debounce_s: float = DEBOUNCE_S,
+    ) -> None:
+        self.namespace = namespace
+        self.rounds = 0
+        """Good ones."""
+        self.writes = 0
+        self.trouble = ""
+        """What the last round ended in; empty = it was good."""
+        self._run_round = run_round
+        self._resync_s = resync_s
+        self._debounce_s = debounce_s
+        self._changed = asyncio.Event()
+        self._began = time.monotonic()
+        self._last_good: float | None = None
+
+    def wake(self) -> None:
+        """Something changed."""
+        self._changed.set()
+
+    def age_s(self) -> float:
+        """Since the last good round, or since the start when there was none."""
+        return time.monotonic() - (self._began if self._last_good is None else self._last_good)
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        failures = 0
+        while True:
+            self._changed.clear()  # before the reading: what changes from here on is for the next round
+            failures = 0 if await self._one() else failures + 1
+            if failures:
+                await asyncio.sleep(min(_FIRST_PAUSE_S * 2 ** (failures - 1), _LONGEST_PAUSE_S))
+                continue
+            try:
+                await asyncio.wait_for(self._changed.wait(), self._resync_s)
+            except TimeoutError:
+                continue
+            await asyncio.sleep(self._debounce_s)
+
+    async def _one(self) -> bool:
+        try:
+            self.writes += await self._run_round(self.namespace)
+        except (ApiError, StateError) as error:
+            self._failed(str(error))
+            return False
+        except Exception as error:  # the border of the task: a round that fails on one object must not end all rounds
+            log.exception("the round of %s failed", self.namespace)
+            self._failed(repr(error))
+            return False
+        self.rounds += 1
+        self.trouble = ""
+        self._last_good = time.monotonic()
+        return True
+
+    def _failed(self, trouble: str) -> None:
+        if trouble != self.trouble:
+            log.warning("the round of %s failed and is tried again: %s", self.namespace, trouble)
+        self.trouble = trouble

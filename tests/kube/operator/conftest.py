@@ -1,0 +1,200 @@
+"""The operator as its own process against the session's control plane, and what a person does to its objects."""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import yaml
+
+from turnout_api.resources import KINDS
+
+DEADLINE_S = 30.0
+RESYNC_S = 1
+API = "turnout.dev/v1alpha1"
+
+
+class Objects:
+    """The objects of one namespace."""
+
+    def __init__(self, cluster: Any, namespace: str) -> None:
+        self.cluster = cluster
+        self.namespace = namespace
+
+    def apply(self, *manifests: dict[str, Any]) -> None:
+        self.cluster.kubectl(
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "-n",
+            self.namespace,
+            "-f",
+            "-",
+            stdin=yaml.safe_dump_all(manifests),
+        )
+
+    def delete(self, kind: str, name: str) -> None:
+        self.cluster.kubectl("delete", kind, name, "-n", self.namespace)
+
+    def get(self, kind: str, name: str) -> dict[str, Any] | None:
+        found = self.cluster.kubectl("get", kind, name, "-n", self.namespace, "-o", "json", "--ignore-not-found").stdout
+        return json.loads(found) if found else None
+
+    def accepted(self, kind: str, name: str) -> dict[str, Any]:
+        """The condition Accepted, once it speaks of the newest generation."""
+
+        def settled() -> dict[str, Any] | None:
+            found = self.get(kind, name)
+            status = found.get("status", {}) if found else {}
+            if not found or status.get("observedGeneration") != found["metadata"]["generation"]:
+                return None
+            return next(c for c in status["conditions"] if c["type"] == "Accepted")
+
+        return until(settled, f"{kind} {name} was not judged")
+
+    def secret(self, name: str) -> dict[str, Any]:
+        return until(lambda: self.get("secret", name), f"there is no Secret {name}")
+
+    def config(self, node: str) -> dict[str, Any]:
+        return yaml.safe_load(base64.b64decode(self.secret(f"turnout-router-{node}")["data"]["router.yaml"]))
+
+    def versions(self) -> dict[str, str]:
+        """The resourceVersion of everything that the operator may write."""
+        kinds = ",".join(["secrets", *(kind.plural for kind in KINDS.values())])
+        items = json.loads(self.cluster.kubectl("get", kinds, "-n", self.namespace, "-o", "json").stdout)["items"]
+        return {f"{i['kind']}/{i['metadata']['name']}": i["metadata"]["resourceVersion"] for i in items}
+
+
+class Operator:
+    """One process."""
+
+    def __init__(self, cluster: Any, namespace: str, log: Path) -> None:
+        self._log = log
+        with log.open("a") as out:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "turnout_operator",
+                    "--namespace",
+                    namespace,
+                    "--health-port",
+                    "0",
+                    "--resync-interval",
+                    f"{RESYNC_S}s",
+                ],
+                env=os.environ | cluster.environment,
+                stderr=out,
+            )
+        self.namespace = namespace
+        self._start = log.stat().st_size
+
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def facts(self) -> dict[str, Any]:
+        def port() -> str | None:
+            assert self._process.poll() is None, self.log()
+            _, found, rest = self.log().rpartition("health on port ")
+            return rest.splitlines()[0] if found else None
+
+        with urllib.request.urlopen(f"http://127.0.0.1:{until(port, 'no health port')}/healthz") as answer:
+            return json.load(answer)["namespaces"][self.namespace]
+
+    def more_rounds(self, count: int) -> dict[str, Any]:
+        """Wait until so many more good rounds are done."""
+        wanted = self.facts()["rounds"] + count
+        return until(lambda: (facts := self.facts())["rounds"] >= wanted and facts, "the rounds stopped")
+
+    def stop(self) -> int:
+        self._process.terminate()
+        return self._process.wait(timeout=DEADLINE_S)
+
+
+def until(probe: Any, complaint: str) -> Any:
+    """The first truthy answer, by a deadline: what is waited for is another process."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not (found := probe()):
+        assert time.monotonic() < deadline, complaint
+        time.sleep(0.1)
+    return found
+
+
+@pytest.fixture
+def objects(crds, namespace) -> Objects:
+    return Objects(crds, namespace)
+
+
+@pytest.fixture
+def start(crds, namespace, tmp_path) -> Iterator[Any]:
+    """Starts an operator for the test's namespace; the test may stop it and start another."""
+    running: list[Operator] = []
+
+    def start() -> Operator:
+        running.append(Operator(crds, namespace, tmp_path / f"operator-{len(running)}.log"))
+        return running[-1]
+
+    yield start
+    for operator in running:
+        operator.stop()
+
+
+@pytest.fixture
+def manifests() -> Any:
+    """A master, two slaves, a link between them."""
+    return Manifests()
+
+
+class Manifests:
+    token: ClassVar[dict[str, Any]] = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "token"},
+        "stringData": {"token": "0123456789abcdef" * 2},
+    }
+
+    urls: ClassVar[dict[str, str]] = {
+        name: f"http://127.0.0.1:{port}" for port, name in enumerate(("master", "gpu-a", "gpu-b"), 1)
+    }
+    """Nobody listens there."""
+
+    def node(self, name: str, **spec: Any) -> dict[str, Any]:
+        slave = {"role": "Slave", "masterRef": {"name": "master"}}
+        shared = {"publicURL": self.urls[name], "tokenSecretRef": {"name": "token"}}
+        return self._object("RouterNode", name, slave | shared | spec)
+
+    def master(self, **spec: Any) -> dict[str, Any]:
+        clients = {"secretRef": {"name": "clients"}}
+        found = self.node("master", clients=clients, **spec) | {}
+        found["spec"] |= {"role": "Master"}
+        del found["spec"]["masterRef"]
+        return found
+
+    def slave(self, name: str, context: int = 4096, **spec: Any) -> dict[str, Any]:
+        backend = {"name": "llama", "family": "LlamaCpp", "url": "http://127.0.0.1:8081"}
+        model = {"id": f"{name}-ff", "publicID": "cc11", "backend": "llama", "contextWindow": context, "parallel": 1}
+        return self.node(name, backends=[backend], models=[model], **spec)
+
+    def link(self, name: str, owner: str, helper: str) -> dict[str, Any]:
+        ends = {"owner": {"node": owner, "model": f"{owner}-ff"}, "helper": {"node": helper, "model": f"{helper}-ff"}}
+        return self._object("RoutingLink", name, {"lane": "Text", **ends})
+
+    def all(self) -> list[dict[str, Any]]:
+        return [
+            self.token,
+            self.master(),
+            self.slave("gpu-a"),
+            self.slave("gpu-b", 8192),
+            self.link("a-to-b", "gpu-a", "gpu-b"),
+        ]
+
+    @staticmethod
+    def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+        return {"apiVersion": API, "kind": kind, "metadata": {"name": name}, "spec": spec}

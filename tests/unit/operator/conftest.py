@@ -1,0 +1,100 @@
+"""A namespace in memory: what `plan` says is carried out on it, as the API server would."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from turnout_operator.plan import Observed, Plan, plan
+from turnout_operator.state import Kept
+
+Manifest = dict[str, Any]
+START = datetime(2026, 1, 1, tzinfo=UTC)
+TOKEN = {"name": "token", "key": "token"}
+
+
+class Namespace:
+    """Objects, Secrets of routers and the remembered state."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], Manifest] = {}
+        self.observed = Observed(objects=[], kept=Kept(), secrets={})
+        self.now = START
+        self._created = 0
+
+    def put(self, kind: str, name: str, spec: Manifest) -> Manifest:
+        """Create or replace an object, with a new generation."""
+        self._created += 1
+        before = self.objects.get((kind, name))
+        metadata = {
+            "name": name,
+            "namespace": "test",
+            "uid": f"uid-{self._created}",
+            "creationTimestamp": f"2026-01-01T00:00:{self._created:02}Z",
+            "generation": 1,
+        }
+        if before:
+            metadata = before["metadata"] | {"generation": before["metadata"]["generation"] + 1}
+        status = (before or {}).get("status", {})
+        self.objects[kind, name] = {"kind": kind, "metadata": metadata, "spec": spec, "status": status}
+        return self.objects[kind, name]
+
+    def round(self, **observed: Any) -> Plan:
+        """Plan and carry out, a second later."""
+        self.now += timedelta(seconds=1)
+        self.observed = replace(self.observed, objects=list(self.objects.values()), **observed)
+        planned = plan(self.observed, self.now)
+        if planned.state is not None:
+            self.observed = replace(self.observed, kept=planned.state)
+        for secret in planned.secrets:
+            node = secret["metadata"]["name"].removeprefix("turnout-router-")
+            self.observed = replace(self.observed, secrets={**self.observed.secrets, node: secret})
+        for status in planned.statuses:
+            self.objects[status.key]["status"] = dict(status.body["status"])
+        return planned
+
+    def status(self, kind: str, name: str) -> Manifest:
+        return self.objects[kind, name]["status"]
+
+    def condition(self, kind: str, name: str, type_: str = "Accepted") -> Manifest:
+        return next(c for c in self.status(kind, name)["conditions"] if c["type"] == type_)
+
+    def generation(self, node: str) -> int:
+        return self.observed.kept.routers[node].generation
+
+
+def master(**spec: Any) -> Manifest:
+    return {"role": "Master", "publicURL": "http://master:8900", "tokenSecretRef": TOKEN} | spec
+
+
+def slave(name: str, *, family: str = "LlamaCpp", **model: Any) -> Manifest:
+    return {
+        "role": "Slave",
+        "masterRef": {"name": "master"},
+        "publicURL": f"http://{name}:8900",
+        "tokenSecretRef": TOKEN,
+        "backends": [{"name": "llama", "family": family, "url": "http://127.0.0.1:8081"}],
+        "models": [{"id": f"{name}-ff", "publicID": "cc11", "backend": "llama"} | model],
+    }
+
+
+@pytest.fixture
+def namespace() -> Namespace:
+    """A master and the slaves gpu-a and gpu-b, not looked at yet."""
+    found = Namespace()
+    found.put("RouterNode", "master", master())
+    for name in ("gpu-a", "gpu-b"):
+        found.put("RouterNode", name, slave(name))
+    return found
+
+
+@pytest.fixture
+def specs() -> Any:
+    """Makes specs: `specs.master(…)`, `specs.slave(NAME, …)`."""
+
+    class Specs:
+        master = staticmethod(master)
+        slave = staticmethod(slave)
+
+    return Specs

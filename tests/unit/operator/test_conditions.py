@@ -1,0 +1,37 @@
+"""A condition's time moves with its status only, and what is said already is not said again."""
+
+from turnout_operator.conditions import Fact, new_status
+
+NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:00:09Z"
+GOOD = Fact("Accepted", "True", "Accepted", "")
+BAD = Fact("Accepted", "False", "UnknownModel", "no such model")
+
+
+def test_a_status_that_says_the_same_is_no_status():
+    status = new_status({}, (GOOD,), generation=1, now=NOW, fields={"acceptedGeneration": 1})
+
+    assert new_status(status, (GOOD,), generation=1, now=LATER, fields={"acceptedGeneration": 1}) is None
+
+
+def test_another_reason_keeps_the_time_and_another_status_moves_it():
+    first = new_status({}, (BAD,), generation=1, now=NOW, fields={})
+    reworded = new_status(
+        first, (Fact("Accepted", "False", "UnknownNode", "no such node"),), generation=2, now=LATER, fields={}
+    )
+    healed = new_status(reworded, (GOOD,), generation=3, now=LATER, fields={})
+
+    assert reworded["conditions"][0]["lastTransitionTime"] == NOW
+    assert reworded["conditions"][0]["observedGeneration"] == 2
+    assert healed["conditions"][0]["lastTransitionTime"] == LATER
+
+
+def test_conditions_and_fields_of_others_are_not_looked_at():
+    status = new_status({}, (GOOD,), generation=1, now=NOW, fields={})
+
+    assert new_status(status | {"serving": "1/1"}, (GOOD,), generation=1, now=LATER, fields={}) is None
+
+
+def test_a_message_fits_its_schema():
+    status = new_status({}, (Fact("Accepted", "False", "Invalid", "x" * 5000),), generation=1, now=NOW, fields={})
+
+    assert len(status["conditions"][0]["message"]) == 4096

@@ -1,0 +1,90 @@
+"""When a namespace has its rounds: at the start, after a change, by the interval, again after a failure."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from turnout_operator.api import ApiError
+from turnout_operator.worker import Worker
+
+NEVER_S = 1000.0
+
+
+class Rounds:
+    """Counts rounds; a test awaits `reached`, and says which of them fail."""
+
+    def __init__(self, *failing: Exception | None) -> None:
+        self.count = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self._failing = list(failing)
+        self._changed = asyncio.Condition()
+
+    async def run(self, _namespace: str) -> int:
+        async with self._changed:
+            self.count += 1
+            self._changed.notify_all()
+        await self.gate.wait()
+        failure = self._failing.pop(0) if self._failing else None
+        if failure:
+            raise failure
+        return 2
+
+    async def reached(self, count: int) -> None:
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.count >= count)
+
+
+@asynccontextmanager
+async def running(rounds: Rounds, *, resync_s: float = NEVER_S):
+    worker = Worker("test", rounds.run, resync_s=resync_s, debounce_s=0)
+    task = asyncio.create_task(worker.run())
+    try:
+        yield worker
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_the_first_round_needs_no_event():
+    rounds = Rounds()
+    async with running(rounds):
+        await rounds.reached(1)
+
+
+async def test_a_change_during_a_round_makes_another_one():
+    rounds = Rounds()
+    rounds.gate.clear()
+    async with running(rounds) as worker:
+        await rounds.reached(1)
+        worker.wake()
+        worker.wake()
+        rounds.gate.set()
+
+        await rounds.reached(2)
+
+
+async def test_without_any_event_the_interval_makes_a_round():
+    rounds = Rounds()
+    async with running(rounds, resync_s=0.001):
+        await rounds.reached(3)
+
+
+@pytest.mark.parametrize("failure", [ApiError(409, "the object has been modified"), RuntimeError("a defect")])
+async def test_a_failed_round_is_tried_again_and_said(failure, caplog, monkeypatch):
+    monkeypatch.setattr("turnout_operator.worker._FIRST_PAUSE_S", 0.001)
+    rounds = Rounds(failure)
+    async with running(rounds):
+        await rounds.reached(2)
+
+        assert "the round of test failed" in caplog.text
+
+
+async def test_good_rounds_and_their_writes_are_counted():
+    rounds = Rounds()
+    async with running(rounds, resync_s=0.001) as worker:
+        await rounds.reached(3)
+
+        assert worker.rounds >= 2
+        assert worker.writes == 2 * worker.rounds
