@@ -156,6 +156,9 @@ class Exchanges:
                 endpoint.origin, self._to_slave(endpoint, request, self._authorization)
             )
             if stage := response.header(STAGE_HEADER.encode()):
+                if response.status == 401:
+                    # the token was changed on one side: the next poll makes the node unhealthy, and says why
+                    self._on_unreachable(str(endpoint.origin))
                 raise await _of_slave(response, stage)
         except UpstreamError as error:
             if isinstance(error, NotSent):
@@ -190,6 +193,8 @@ async def _of_slave(response: UpstreamResponse, stage: bytes) -> AttemptFailed:
         body = b""
     finally:
         response.close()
+    if response.status == 401:
+        return AttemptFailed(errors.BackendUnreachable("the model's node did not let the gateway in"), unsent=True)
     try:
         said = ErrorBody.model_validate(orjson.loads(body))
     except (orjson.JSONDecodeError, ValidationError):
