@@ -35,6 +35,9 @@ from turnout_router.upstream.interface import (
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_HEADERS = 256
+CLOSES_AFTER_STREAMS = b"llama.cpp"
+"""`Server` of llama.cpp: it closes the connection behind each chunked answer, a moment later and without saying so, and the
+next request would be written into that moment."""
 JOINED_WRITE_BYTES = 64 * 1024
 """A body up to this size is copied behind its head; a larger one is handed over beside it."""
 
@@ -85,6 +88,7 @@ class Connection(asyncio.Protocol):
         self._sending = False
         self._complete = False
         self._keep = False
+        self._last = False
         self._fault = ""
 
     # For the pool
@@ -327,24 +331,27 @@ class Connection(asyncio.Protocol):
             self._interim = False
         elif not self._fault:
             self._complete = True
-            self._keep = self._parser.should_keep_alive()
+            self._keep = self._parser.should_keep_alive() and not self._last
 
     def _begin(self, answer: Answer, status: int) -> None:
-        framed = False
+        framed = chunked = closes = False
         for name, value in self._headers:
             match name.lower():
                 case b"content-length":
                     framed = True
                 case b"transfer-encoding":
-                    framed = True
+                    framed = chunked = True
                     if value.lower() != b"chunked":
                         self._fault = f"unknown transfer coding {value!r}"
                         return
                 case b"keep-alive":
                     self._heed_keep_alive(value)
+                case b"server":
+                    closes = value == CLOSES_AFTER_STREAMS
                 case _:
                     pass
         self._until_close = not framed
+        self._last = chunked and closes
         self._barren = 0
         self._disarm()
         answer.headers = self._headers

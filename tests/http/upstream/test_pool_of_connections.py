@@ -47,6 +47,14 @@ async def test_the_connection_used_last_is_used_next(backends, client):
     assert len(set(ports[3:])) == 1
 
 
+async def test_llama_cpps_connection_is_used_again_after_an_answer_in_one_piece(backends, client):
+    wire = OK.replace(b"\r\n", b"\r\nServer: llama.cpp\r\n", 1)
+    origin, backend = await backends.start(lambda peer: serve(peer, wire))
+    for _ in range(3):
+        await get(client, origin)
+    assert backend.connections == 1
+
+
 @pytest.mark.parametrize(
     "wire",
     [
@@ -54,8 +62,9 @@ async def test_the_connection_used_last_is_used_next(backends, client):
         b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
         OK + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
         OK + b"junk",
+        b"HTTP/1.1 200 OK\r\nServer: llama.cpp\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
     ],
-    ids=["connection close", "http 1.0", "a second answer", "junk behind it"],
+    ids=["connection close", "http 1.0", "a second answer", "junk behind it", "llama.cpp after a stream"],
 )
 async def test_a_connection_that_may_not_go_on_is_not_used_again(backends, client, wire):
     origin, backend = await backends.start(lambda peer: serve(peer, wire))
