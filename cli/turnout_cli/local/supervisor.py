@@ -146,6 +146,7 @@ class Supervisor:
     async def _watch_health(self) -> None:
         loop = asyncio.get_running_loop()
         told: dict[str, str] = {}
+        starting = True
         since = loop.time()
         while True:
             plan = self._plan
@@ -154,7 +155,8 @@ class Supervisor:
             status = await self._status(plan)
             if plan is not self._plan:  # an edit came in between: what was seen is about the plan before
                 continue
-            waiting = waiting_for(plan, status)
+            waiting = waiting_for(plan, status, starting=starting)
+            starting = starting and bool(waiting)
             if waiting != self.waiting:
                 since = loop.time()
             self.waiting = waiting
