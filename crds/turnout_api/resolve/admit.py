@@ -14,14 +14,15 @@ all admitted, in whatever order they come.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from turnout_api import identity
-from turnout_api.resolve.board import Board, suffixed_names
+from turnout_api.resolve.board import Board, may_loop, suffixed_names
 from turnout_api.resolve.interface import Key, Problem
 from turnout_api.resources import Resource
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: its options are compared once and cached
 class Entry:
     """One object, and the specs of it that may be served."""
 
@@ -31,7 +32,7 @@ class Entry:
     last: Resource | None
     """What was accepted last."""
 
-    @property
+    @cached_property
     def options(self) -> tuple[Resource, ...]:
         """Best first; one where nothing was changed since it was accepted."""
         unchanged = self.declared is not None and self.last is not None and self.declared.spec == self.last.spec
@@ -50,10 +51,10 @@ class Admission:
 
 def admit(entries: Sequence[Entry], ledger: identity.Ledger) -> Admission:
     """Decide between objects that exclude each other. `entries` in the order of creation."""
-    board = Board(suffixed_names(ledger))
+    board = Board(suffixed_names(ledger), may_loop([option for entry in entries for option in entry.options]))
     for entry in entries:
-        if entry.last is not None and not board.conflicts(entry.key, entry.last):
-            board.put(entry.key, entry.last)
+        if entry.last is not None and not board.conflicts(entry.key, entry.options[-1]):
+            board.put(entry.key, entry.options[-1])
     conflicts: dict[Key, tuple[Problem, ...]] = {}
     for _ in range(len(entries) + 1):
         moved = [_place(board, entry, conflicts) for entry in entries]
@@ -65,6 +66,8 @@ def admit(entries: Sequence[Entry], ledger: identity.Ledger) -> Admission:
 def _place(board: Board, entry: Entry, conflicts: dict[Key, tuple[Problem, ...]]) -> bool:
     """Put the entry's best possible option on the board. Whether that changed the board."""
     before = board.objects.get(entry.key)
+    if before is not None and before is entry.options[0]:
+        return False  # what came after it was held against it, so nothing conflicts with it
     board.take(entry.key)
     conflicts.pop(entry.key, None)
     for option in entry.options:

@@ -5,7 +5,8 @@ a guardian's scope. An object is put on the board when it is admitted; whoever c
 who holds it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from turnout_api import identity
@@ -15,6 +16,8 @@ from turnout_api.resources import FrontendModel, Guardian, Resource, RouterNode,
 from turnout_api.resources.refusals import Path
 from turnout_api.vocabulary import Role
 
+_SHOWN = 12
+"""Names of a loop that are told."""
 _MASTER = "the one Master or Standalone of the namespace"
 
 
@@ -32,6 +35,8 @@ class Board:
 
     suffixed: Mapping[str, str]
     """Public names with a suffix that the ledger gave out → the public ID that they came from."""
+    may_loop: frozenset[str]
+    """Frontend models that some choice of specs could put into a loop (`may_loop`); others are not searched."""
     objects: dict[Key, Resource] = field(default_factory=dict)
     _held: dict[tuple[str, ...], dict[Key, None]] = field(default_factory=dict)
 
@@ -74,13 +79,13 @@ class Board:
         return None
 
     def _loops(self, resource: Resource) -> tuple[Problem, ...]:
-        if not isinstance(resource, FrontendModel):
+        if not isinstance(resource, FrontendModel) or resource.name not in self.may_loop:
             return ()
         loop = self._way_back(resource)
         if not loop:
             return ()
         index = next(i for i, rule in enumerate(resource.spec.rules) if rule.jump_to == loop[1])
-        message = f"jumps lead back to where they began: {'>'.join(loop)}; change one of them"
+        message = f"jumps lead back to where they began: {_shown(loop)}; change one of them"
         return (Problem(Reason.JUMP_LOOP, message, ("spec", "rules", index, "jumpTo")),)
 
     def _way_back(self, start: FrontendModel) -> list[str]:
@@ -92,7 +97,7 @@ class Board:
             for jump in jumps(frontend):
                 if jump == start.name:
                     return _path(came_from, name, start.name)
-                if jump not in came_from:
+                if jump in self.may_loop and jump not in came_from:
                     came_from[jump] = name
                     reached.append(jump)
         return []
@@ -103,6 +108,32 @@ def jumps(frontend: Resource | None) -> list[str]:
     if not isinstance(frontend, FrontendModel):
         return []
     return [rule.jump_to for rule in frontend.spec.rules if rule.jump_to is not None]
+
+
+def may_loop(options: Iterable[Resource]) -> frozenset[str]:
+    """Names of frontend models that stand between two loops or in one, were every option admitted; one pass over the jumps.
+
+    What no jump leads to is taken away until nothing more goes, then the same the other way round.
+    """
+    edges = {(o.name, jump) for o in options if isinstance(o, FrontendModel) for jump in jumps(o)}
+    forwards = _without_ends(edges)
+    backwards = _without_ends({(to, frm) for frm, to in forwards})
+    return frozenset(name for edge in backwards for name in edge)
+
+
+def _without_ends(edges: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    """The edges that are left when those from names that no edge leads to are taken away, again and again."""
+    leading_to = Counter(to for _, to in edges)
+    out: dict[str, list[str]] = {}
+    for frm, to in edges:
+        out.setdefault(frm, []).append(to)
+    ends = [name for name in out if not leading_to[name]]
+    for name in ends:  # grows as it is walked
+        for to in out.pop(name):
+            leading_to[to] -= 1
+            if not leading_to[to] and to in out:
+                ends.append(to)
+    return {(frm, to) for frm, destinations in out.items() for to in destinations}
 
 
 def suffixed_names(ledger: identity.Ledger) -> dict[str, str]:
@@ -163,6 +194,14 @@ def _taken(claim: Claim, holder: Key) -> Problem:
             return Problem(
                 Reason.DUPLICATE_GUARDIAN, f"{holder} has this scope already: delete one of the two", claim.path
             )
+
+
+def _shown(loop: list[str]) -> str:
+    """`A>B>A`; of a long one both ends, since a status has room for 4096 characters."""
+    if len(loop) > _SHOWN:
+        half = _SHOWN // 2
+        loop = [*loop[:half], f"({len(loop) - 2 * half} more)", *loop[-half:]]
+    return ">".join(loop)
 
 
 def _path(came_from: Mapping[str, str], last: str, start: str) -> list[str]:

@@ -2,8 +2,9 @@
 
 An object is judged in three steps: by what it knows about itself (`own`), by what it cannot have beside others (`admit`),
 and by what it needs of others (`dependent`). A declared spec that fails any of them gives way to the one that was accepted
-last, if that still holds; then everything is judged again, since that one may have other names. Each round takes one
-declared spec away, so there are at most as many rounds as objects.
+last, if that still holds; then everything is judged again, since that one may have other names. Those give way together
+that cannot be one another's reason: first an edit that took the master away, then those of other nodes, then those of
+objects that name nodes. Each round takes at least one declared spec away, and a few rounds are usual.
 
 An object that needs what is not there is not served but keeps its names: while a master is away, nobody takes the names
 of its slaves' models.
@@ -30,6 +31,7 @@ from turnout_api.resources import (
     RoutingLink,
     SplitRecipe,
 )
+from turnout_api.vocabulary import Role
 
 _Problems = tuple[Problem, ...]
 
@@ -126,10 +128,10 @@ class _Judge:
             entries = self._entries()
             admission = admit(entries, self._ledger)
             lacking = self._lacking(admission)
-            giving_way = next((e for e in entries if e.key in lacking and self._has_other(e, admission)), None)
-            if giving_way is None:
+            giving_way = self._giving_way(entries, admission, lacking)
+            if not giving_way:
                 return self._judged(admission, lacking)
-            self._refused[giving_way.key] = lacking[giving_way.key]
+            self._refused |= {key: lacking[key] for key in giving_way}
 
     def _entries(self) -> list[Entry]:
         return [
@@ -147,8 +149,16 @@ class _Judge:
         return None if last is None or any(_own_problems(last, self._placement)) else last
 
     @staticmethod
-    def _has_other(entry: Entry, admission: Admission) -> bool:
-        return admission.admitted[entry.key] is entry.declared and len(entry.options) > 1
+    def _giving_way(entries: list[Entry], admission: Admission, lacking: Mapping[Key, _Problems]) -> list[Key]:
+        """Declared specs that lack something, have an older one behind them, and are no consequence of another's edit."""
+        found = [
+            entry
+            for entry in entries
+            if entry.key in lacking and admission.admitted[entry.key] is entry.declared and len(entry.options) > 1
+        ]
+        masters = [e.key for e in found if isinstance(e.last, RouterNode) and e.last.spec.role is not Role.SLAVE]
+        nodes = [e.key for e in found if isinstance(e.last, RouterNode)]
+        return masters or nodes or [e.key for e in found]
 
     def _lacking(self, admission: Admission) -> dict[Key, _Problems]:
         """Admitted objects that need something of others which is not there."""

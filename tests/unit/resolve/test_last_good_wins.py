@@ -161,3 +161,20 @@ def test_several_namespaces_are_several_clusters(make):
 
     with pytest.raises(ValueError, match="by_namespace"):
         make.resolved(*manifests)
+
+
+@pytest.mark.parametrize("slave_first", [True, False])
+def test_a_bad_edit_of_the_master_does_not_refuse_good_edits_of_the_same_moment(make, slave_first):
+    """With the master's edit nothing is there that the slaves could be slaves of; but that edit is not what is served."""
+    old = [make.node("gpu-a", {"id": "m"}), make.node("gpu-b", {"id": "m"})]
+    before = make.resolved(make.master(), *old)
+    new = [
+        make.node("gpu-a", {"id": "m", "contextWindow": 4096}),
+        make.node("gpu-b", {"id": "m", "contextWindow": 1024}),
+    ]
+    bad = make.node("master", masterRef={"name": "nobody"})
+
+    after = make.resolved(*([*new, bad] if slave_first else [bad, *new]), before=before)
+
+    assert {v.name for v in after.verdicts if not v.accepted} == {"master"}
+    assert after.configs == make.resolved(make.master(), *new, before=before).configs
