@@ -42,7 +42,7 @@ test: lint types imports unit ## everything that must pass
 lint: setup ## ruff, and the generated CRDs are current
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m turnout_api.crdgen --check crds
+	$(BIN)/python -m turnout_api.crdgen --check crds helm/turnout/files/crds
 	$(BIN)/python -m turnout_api.configdoc --check docs/configuration.md
 
 types: setup ## mypy, strict
@@ -57,8 +57,8 @@ unit: setup llama kube ## the tests
 bench: setup ## the gateway beside its peers, in one run; the table goes to docs/benchmarks.md
 	$(BIN)/python tests/bench/gateway.py
 
-crds: setup ## write crds/*.yaml and docs/configuration.md from the types
-	$(BIN)/python -m turnout_api.crdgen crds
+crds: setup ## write crds/*.yaml, their copy in the chart and docs/configuration.md from the types
+	$(BIN)/python -m turnout_api.crdgen crds helm/turnout/files/crds
 	$(BIN)/python -m turnout_api.configdoc docs/configuration.md
 
 lock: setup ## requirements.lock from pyproject.toml

@@ -1,4 +1,4 @@
-"""Writes the CustomResourceDefinitions: `python -m turnout_api.crdgen crds`, and with `--check` tells whether they are current.
+"""Writes the CustomResourceDefinitions: `python -m turnout_api.crdgen FOLDER…`, and with `--check` tells whether they are current.
 
 The files are generated from the types and never edited by hand. The same types give the same bytes.
 """
@@ -76,19 +76,20 @@ def differences(wanted: Mapping[str, str], folder: Path) -> list[str]:
 def main(arguments: Iterable[str] | None = None) -> int:
     """The command. Exit 1 = `--check` found a difference."""
     parser = argparse.ArgumentParser(prog="python -m turnout_api.crdgen", description=__doc__)
-    parser.add_argument("folder", type=Path, help="where the files are")
+    parser.add_argument("folders", type=Path, nargs="+", metavar="folder", help="where the files are, each the same")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is not current")
     options = parser.parse_args(None if arguments is None else list(arguments))
     wanted = render()
     if options.check:
-        lines = differences(wanted, options.folder)
+        lines = [line for folder in options.folders for line in differences(wanted, folder)]
         if lines:
             sys.stderr.write("\n".join([*lines, "the CRDs are not current: run `make crds`"]) + "\n")
         return 1 if lines else 0
-    for stale in set(options.folder.glob("*.yaml")) - {options.folder / name for name in wanted}:
-        stale.unlink()
-    for name, text in wanted.items():
-        (options.folder / name).write_text(text)
+    for folder in options.folders:
+        for stale in set(folder.glob("*.yaml")) - {folder / name for name in wanted}:
+            stale.unlink()
+        for name, text in wanted.items():
+            (folder / name).write_text(text)
     return 0
 
 

@@ -75,7 +75,7 @@ class Objects:
 class Operator:
     """One process."""
 
-    def __init__(self, cluster: Any, namespace: str, log: Path) -> None:
+    def __init__(self, cluster: Any, namespace: str, log: Path, kubeconfig: Path) -> None:
         self._log = log
         with log.open("a") as out:
             self._process = subprocess.Popen(
@@ -90,11 +90,10 @@ class Operator:
                     "--resync-interval",
                     f"{RESYNC_S}s",
                 ],
-                env=os.environ | cluster.environment,
+                env=os.environ | cluster.environment | {"KUBECONFIG": str(kubeconfig)},
                 stderr=out,
             )
         self.namespace = namespace
-        self._start = log.stat().st_size
 
     def log(self) -> str:
         return self._log.read_text()
@@ -127,6 +126,12 @@ def until(probe: Any, complaint: str) -> Any:
     return found
 
 
+@pytest.fixture(name="until")
+def until_fixture() -> Any:
+    """`until`, for tests."""
+    return until
+
+
 @pytest.fixture
 def objects(crds, namespace) -> Objects:
     return Objects(crds, namespace)
@@ -137,8 +142,8 @@ def start(crds, namespace, tmp_path) -> Iterator[Any]:
     """Starts an operator for the test's namespace; the test may stop it and start another."""
     running: list[Operator] = []
 
-    def start() -> Operator:
-        running.append(Operator(crds, namespace, tmp_path / f"operator-{len(running)}.log"))
+    def start(kubeconfig: Path = crds.kubeconfig) -> Operator:
+        running.append(Operator(crds, namespace, tmp_path / f"operator-{len(running)}.log", kubeconfig))
         return running[-1]
 
     yield start

@@ -11,8 +11,13 @@ from turnout_api.resources import KINDS
 ROOT = Path(__file__).parents[3]
 
 
-def test_the_stored_files_are_current():
-    assert differences(render(), ROOT / "crds") == []
+@pytest.mark.parametrize("folder", ["crds", "helm/turnout/files/crds"])
+def test_the_stored_files_are_current(folder):
+    assert differences(render(), ROOT / folder) == []
+
+
+def test_the_chart_can_put_its_annotation_before_the_spec():
+    assert [text.count("\nspec:\n") for text in render().values()] == [1] * len(KINDS)
 
 
 def test_generating_twice_gives_the_same_bytes():

@@ -1,0 +1,103 @@
+"""What helm makes of the chart, and which values it refuses."""
+
+import subprocess
+
+import pytest
+import yaml
+
+from turnout_api.resources import KINDS
+
+CRD = "CustomResourceDefinition"
+
+
+@pytest.fixture(scope="module")
+def helm(cluster, pytestconfig, tmp_path_factory):
+    """Runs helm on the chart: its answer, or what it complains about."""
+    home = tmp_path_factory.mktemp("helm")
+    environment = cluster.environment | {f"HELM_{name}_HOME": str(home / name) for name in ("CACHE", "CONFIG", "DATA")}
+
+    def run(*arguments: str, check: bool = True) -> str:
+        command = ["helm", *arguments, str(pytestconfig.rootpath / "helm" / "turnout")]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        assert (done.returncode == 0) == check, done.stderr + done.stdout
+        return done.stdout if check else done.stderr
+
+    return run
+
+
+def objects(rendered: str) -> dict[tuple[str, str], dict]:
+    found = [manifest for manifest in yaml.safe_load_all(rendered) if manifest]
+    return {(m["kind"], m["metadata"].get("namespace", "") + "/" + m["metadata"]["name"]): m for m in found}
+
+
+def test_the_chart_has_no_lint(helm):
+    helm("lint", "--strict")
+
+
+def test_by_default_it_brings_the_kinds_and_rights_in_its_own_namespace_only(helm):
+    found = objects(helm("template", "turnout", "--namespace", "gpus"))
+
+    assert sum(kind == CRD for kind, _ in found) == len(KINDS)
+    assert {key for key in found if key[0] != CRD} == {
+        ("ServiceAccount", "gpus/turnout"),
+        ("Role", "gpus/turnout"),
+        ("RoleBinding", "gpus/turnout"),
+        ("Deployment", "gpus/turnout"),
+    }
+    args = found["Deployment", "gpus/turnout"]["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert args[-1] == "--namespace=gpus"
+
+
+def test_each_watched_namespace_gets_a_role_for_the_one_service_account(helm):
+    found = objects(helm("template", "t", "--namespace", "system", "--set", "watchNamespaces={a,b}"))
+
+    assert sorted(name for kind, name in found if kind == "Role") == ["a/t-turnout", "b/t-turnout"]
+    for namespace in ("a", "b"):
+        subjects = found["RoleBinding", f"{namespace}/t-turnout"]["subjects"]
+        assert subjects == [{"kind": "ServiceAccount", "name": "t-turnout", "namespace": "system"}]
+
+
+@pytest.mark.parametrize(("keep", "policy"), [("true", "keep"), ("false", None)])
+def test_definitions_are_kept_when_they_shall_be(helm, keep, policy):
+    found = objects(helm("template", "t", "--set", f"crds.keep={keep}"))
+
+    policies = {
+        manifest["metadata"].get("annotations", {}).get("helm.sh/resource-policy")
+        for (kind, _), manifest in found.items()
+        if kind == CRD
+    }
+    assert policies == {policy}
+
+
+def test_definitions_can_be_left_out(helm):
+    assert CRD not in helm("template", "t", "--set", "crds.enabled=false")
+
+
+def test_labels_of_pods_do_not_take_the_selectors_place(helm):
+    found = objects(helm("template", "t", "--set", "podLabels.app\\.kubernetes\\.io/name=x,podLabels.team=a"))
+
+    template = found["Deployment", "default/t-turnout"]["spec"]["template"]
+    assert template["metadata"]["labels"]["app.kubernetes.io/name"] == "turnout"
+    assert template["metadata"]["labels"]["team"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        ("image.repositry=x", "repositry"),
+        ("image.repository=", "repository"),
+        ("image.digest=sha256:12", "digest"),
+        ("replicas=2", "replicas"),
+        ("watchNamespaces={Upper}", "watchNamespaces"),
+        ("resyncInterval=0s", "resyncInterval"),
+        ("crds.keep=maybe", "keep"),
+    ],
+)
+def test_a_value_that_means_nothing_is_refused_by_its_name(helm, value, named):
+    assert named in helm("template", "t", "--set", value, check=False)
+
+
+def test_a_service_account_of_somebody_else_needs_its_name(helm):
+    said = helm("template", "t", "--set", "serviceAccount.create=false", check=False)
+
+    assert "serviceAccount.name is needed" in said
