@@ -2,7 +2,8 @@
 
 Two nodes hold one checkpoint that they configured differently. The cluster comes up with `turnout up examples/…`; twelve
 chat requests come in three bursts, half of them streamed. What each waited in the router is read from the routers' own
-databases afterwards, joined by request ID. Exit code 1 when a request was not served.
+databases afterwards, joined by request ID. Exit code 1 when a request was not served. `--sim` takes the stand-in for
+llama.cpp in any case.
 """
 
 import asyncio
@@ -61,9 +62,9 @@ class Served:
         return self.status == 200 and self.tokens > 0
 
 
-async def main() -> int:
+async def main(*, stand_in: bool) -> int:
     """Run the demo; the exit code."""
-    why_not = missing()
+    why_not = "--sim" if stand_in else missing()
     example = "two-nodes-sim" if why_not else "two-nodes"
     what = (
         f"sim-backend, a stand-in ({why_not})" if why_not else "llama.cpp's server with SmolLM2, on this machine's CPU"
@@ -205,4 +206,4 @@ def seconds(value: float | None) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    sys.exit(asyncio.run(main(stand_in="--sim" in sys.argv[1:])))

@@ -52,7 +52,7 @@ KINDS = {
 }
 """What the entries of a file are."""
 
-ONE_WORKER = ("tests/kube/", "tests/http/llama/")
+ONE_WORKER = ("tests/kube/", "tests/http/llama/", "tests/http/up/")
 
 
 class ByFolder(LoadScopeScheduling):

@@ -6,10 +6,6 @@ import os
 import signal
 from typing import Any
 
-import pytest
-
-pytestmark = pytest.mark.xdist_group("up")
-
 
 def chat(model: str, **more: Any) -> dict[str, Any]:
     return {"model": model, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 4, **more}

@@ -8,9 +8,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytestmark = pytest.mark.xdist_group("up")
 TRACE = Path(__file__).parents[2] / "data" / "traces" / "mooncake-conversation-200.jsonl"
 ROWS = 60
 

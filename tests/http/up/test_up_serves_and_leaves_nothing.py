@@ -5,9 +5,6 @@ import stat
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-pytestmark = pytest.mark.xdist_group("up")
 NOBODY_THERE = """\
   - {name: sim, family: LlamaCpp, url: "http://127.0.0.1:9"}
   models:

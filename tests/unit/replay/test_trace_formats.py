@@ -82,5 +82,5 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 )
 def test_the_whole_traces_are_read(name: str, count: int) -> None:
     if not (WHOLE / name).exists():
-        pytest.skip("the whole traces are not here")
+        pytest.skip("../shared/traces is not here")
     assert len(read_trace(WHOLE / name)) == count
