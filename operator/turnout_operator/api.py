@@ -110,15 +110,13 @@ class Api:
         metadata = manifest["metadata"]
         await self._apply(f"/api/v1/namespaces/{metadata['namespace']}/secrets/{metadata['name']}", manifest)
 
-    async def apply_status(self, namespace: str, key: Key, body: Mapping[str, Any]) -> bool:
-        """Server-side apply. False = the object is gone or another one by now, and nothing was written."""
+    async def apply_status(self, namespace: str, key: Key, body: Mapping[str, Any]) -> None:
+        """Server-side apply. Nothing is written when the object is gone, or another one by now."""
         try:
             await self._apply(f"{self._of_kind(namespace, key.kind)}/{key.name}/status", body)
         except ApiError as error:
-            if error.status in {404, 409}:
-                return False
-            raise
-        return True
+            if error.status not in {404, 409}:
+                raise
 
     async def with_previous(self, namespace: str, references: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
         """Of (Secret, key) pairs those whose Secret has `KEY-previous` too."""

@@ -1,12 +1,15 @@
 """Tells routers their new configuration at once: a mounted Secret lags by up to a minute.
 
-A nudge is never needed: whoever misses it reads the Secret. So a router that does not answer costs one line in the log,
-and is told again by the next round.
+A nudge is never needed: whoever misses it reads the Secret at its next start. So a router that does not answer costs one
+line in the log, and is told again by the next round. One that was told is told again now and then: it may have started
+anew since, with a mount that lags.
 """
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 import aiohttp
 from pydantic import ValidationError
@@ -16,6 +19,7 @@ from turnout_api.wire import NODE_PREFIX, ConfigAccepted
 from turnout_operator.plan import Told
 
 _TIMEOUT = aiohttp.ClientTimeout(total=10)
+_TELL_AGAIN_S = 300.0
 _AT_ONCE = 8
 """Routers told side by side: a few that hang do not hold up the others for long."""
 
@@ -25,13 +29,22 @@ TokenOf = Callable[[str, SecretKeyRef], Awaitable[str | None]]
 """(namespace, reference) → the cluster token; None = there is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    what: tuple[str, int]
+    at: float
+
+
 class Nudger:
     """Remembers whom it told what, so that a round without news calls nobody."""
 
-    def __init__(self, session: aiohttp.ClientSession, token_of: TokenOf) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, token_of: TokenOf, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._session = session
         self._token_of = token_of
-        self._told: dict[tuple[str, str], tuple[str, int]] = {}
+        self._clock = clock
+        self._told: dict[tuple[str, str], _Telling] = {}
         self._trouble: dict[tuple[str, str], str] = {}
         """What was logged last of a router that could not be told: it is said once, not every round."""
 
@@ -43,7 +56,11 @@ class Nudger:
             async with limit:
                 await self._tell(told)
 
-        await asyncio.gather(*(one(told) for told in routers if self._told.get(_who(told)) != _what(told)))
+        await asyncio.gather(*(one(told) for told in routers if self._is_due(told)))
+
+    def _is_due(self, told: Told) -> bool:
+        last = self._told.get(_who(told))
+        return last is None or last.what != _what(told) or self._clock() - last.at >= _TELL_AGAIN_S
 
     async def _tell(self, told: Told) -> None:
         trouble = await self._post(told)
@@ -53,8 +70,10 @@ class Nudger:
                 log.warning("%s/%s was not told its configuration: %s", *_who(told), trouble)
         if trouble:
             return
-        self._told[_who(told)] = _what(told)
-        log.info("%s/%s was told configuration %d", *_who(told), told.config.generation)
+        last = self._told.get(_who(told))
+        self._told[_who(told)] = _Telling(_what(told), self._clock())
+        if last is None or last.what != _what(told):
+            log.info("%s/%s was told configuration %d", *_who(told), told.config.generation)
 
     async def _post(self, told: Told) -> str:
         """What went wrong; empty = the router has this configuration or a newer one."""

@@ -1,10 +1,10 @@
 """One round of a namespace: read, plan, write. No decision is made here."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from turnout_operator.api import Api
+from turnout_operator.api import Api, ApiError
 from turnout_operator.nudge import Nudger
 from turnout_operator.plan import Observed, Plan, plan, token_references
 
@@ -14,6 +14,15 @@ log = logging.getLogger(__name__)
 def utc_now() -> datetime:
     """The time."""
     return datetime.now(UTC)
+
+
+async def _refusal(write: Awaitable[None]) -> ApiError | None:
+    """What the API server said against it: one object that it refuses must not hold up the others."""
+    try:
+        await write
+    except ApiError as refusal:
+        return refusal
+    return None
 
 
 class Rounds:
@@ -35,19 +44,17 @@ class Rounds:
             return 0  # nothing was ever declared here: nothing to remember
         rotating = await self._api.with_previous(namespace, token_references(objects, kept))
         planned = plan(Observed(objects, kept, secrets, rotating), self._now())
-        written = await self._write(namespace, planned, version)
+        failures = await self._write(namespace, planned, version)
         await self._nudger.tell(planned.nudges)
-        return written
+        if failures:
+            raise ApiError(failures[0].status, f"{len(failures)} writes failed, the first with {failures[0]}")
+        return (planned.state is not None) + len(planned.secrets) + len(planned.statuses)
 
-    async def _write(self, namespace: str, planned: Plan, version: str) -> int:
+    async def _write(self, namespace: str, planned: Plan, version: str) -> list[ApiError]:
         if planned.state is not None:
             await self._api.write_state(namespace, planned.state, version)
-        for secret in planned.secrets:
-            await self._api.apply_secret(secret)
-        for status in planned.statuses:
-            if not await self._api.apply_status(namespace, status.key, status.body):
-                log.info("%s of %s went away before its status was written", status.key, namespace)
-        written = (planned.state is not None) + len(planned.secrets) + len(planned.statuses)
-        if written:
+        refusals = [await _refusal(self._api.apply_secret(secret)) for secret in planned.secrets]
+        refusals += [await _refusal(self._api.apply_status(namespace, s.key, s.body)) for s in planned.statuses]
+        if planned.secrets or planned.statuses:
             log.info("%s: wrote %d Secrets and %d statuses", namespace, len(planned.secrets), len(planned.statuses))
-        return written
+        return [refusal for refusal in refusals if refusal]

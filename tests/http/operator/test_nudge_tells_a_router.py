@@ -15,16 +15,17 @@ TOKEN = "cluster-0123456789abcdef"
 
 @pytest.fixture
 async def nudger():
-    """With the cluster's token, unless a test sets another in `tokens`."""
+    """With the cluster's token, unless a test sets another in `tokens`, and a `clock` that stands."""
     tokens = {"token": TOKEN}
 
     async def token_of(namespace, reference):
         assert namespace == "test"
         return tokens.get(reference.name)
 
+    clock = {"now": 0.0}
     async with aiohttp.ClientSession() as session:
-        found = Nudger(session, token_of)
-        found.tokens = tokens
+        found = Nudger(session, token_of, lambda: clock["now"])
+        found.tokens, found.clock = tokens, clock
         yield found
 
 
@@ -117,6 +118,18 @@ async def test_who_was_told_is_not_called_again_until_there_is_news(at_peer, nud
     await nudger.tell([told(config, 8)])
 
     assert peer.calls == 2
+
+
+async def test_who_was_told_long_ago_is_told_again_for_it_may_have_started_anew(at_peer, nudger, caplog):
+    peer, config = await at_peer(200, '{"generation": 7, "changed": false}')
+    await nudger.tell([told(config, 7)])
+
+    with caplog.at_level(logging.INFO, "turnout_operator"):
+        for nudger.clock["now"] in (299.0, 300.0, 301.0):
+            await nudger.tell([told(config, 7)])
+
+    assert peer.calls == 2
+    assert caplog.text == ""
 
 
 @pytest.mark.parametrize(

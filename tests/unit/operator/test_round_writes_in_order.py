@@ -1,0 +1,93 @@
+"""A round writes the state first and stops when that is refused; what one object is refused does not hold up the others."""
+
+import pytest
+
+from turnout_operator.api import ApiError
+from turnout_operator.rounds import Rounds
+from turnout_operator.state import Kept
+
+
+class Api:
+    """Gives a namespace's objects, notes what is written, and refuses what a test says."""
+
+    def __init__(self, objects) -> None:
+        self._objects = objects
+        self.written: list[str] = []
+        self.refuses: dict[str, int] = {}
+
+    async def read_state(self, _namespace):
+        return Kept(), "1"
+
+    async def objects(self, _namespace):
+        return self._objects
+
+    async def router_secrets(self, _namespace, nodes):
+        assert nodes == ["master", "gpu-a", "gpu-b"]
+        return {}
+
+    async def with_previous(self, _namespace, references):
+        assert references == {("token", "token")}
+        return set()
+
+    async def write_state(self, _namespace, _kept, version):
+        assert version == "1"
+        self._note("state")
+
+    async def apply_secret(self, manifest):
+        self._note(manifest["metadata"]["name"])
+
+    async def apply_status(self, _namespace, key, _body):
+        self._note(f"status {key.name}")
+
+    def _note(self, what: str) -> None:
+        if status := self.refuses.get(what):
+            raise ApiError(status, f"{what} is refused")
+        self.written.append(what)
+
+
+class Nudger:
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    async def tell(self, routers) -> None:
+        self.told += [told.node.name for told in routers]
+
+
+@pytest.fixture
+def api(namespace):
+    return Api(list(namespace.objects.values()))
+
+
+@pytest.fixture
+def nudger():
+    return Nudger()
+
+
+SECRETS = ["turnout-router-gpu-a", "turnout-router-gpu-b", "turnout-router-master"]
+STATUSES = ["status master", "status gpu-a", "status gpu-b"]
+
+
+async def test_state_then_secrets_then_statuses_then_nudges(api, nudger):
+    assert await Rounds(api, nudger).run("test") == 7
+
+    assert api.written == ["state", *SECRETS, *STATUSES]
+    assert sorted(nudger.told) == ["gpu-a", "gpu-b", "master"]
+
+
+async def test_nothing_is_delivered_that_could_not_be_remembered(api, nudger):
+    api.refuses["state"] = 409
+
+    with pytest.raises(ApiError, match="state is refused"):
+        await Rounds(api, nudger).run("test")
+
+    assert (api.written, nudger.told) == ([], [])
+
+
+async def test_one_refused_object_does_not_hold_up_the_others(api, nudger):
+    api.refuses |= {SECRETS[0]: 403, STATUSES[0]: 422}
+
+    with pytest.raises(ApiError, match="2 writes failed, the first with 403"):
+        await Rounds(api, nudger).run("test")
+
+    assert api.written == ["state", *SECRETS[1:], *STATUSES[1:]]
+    assert len(nudger.told) == 3
