@@ -15,8 +15,9 @@ from pathlib import Path
 from turnout_router.backends.child import Child
 from turnout_router.backends.driver import StartFailed
 
-DRAIN_S = 10
-"""A router that is stopped waits this long for requests that run."""
+DRAIN_S, SLAVE_DRAIN_S = 10, 8
+"""A router that is stopped waits this long for requests that run. A slave gives up before its master does, so that the
+master can still tell the client."""
 STOP_S = DRAIN_S + 5.0
 """And is killed after this long."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 10.0
@@ -26,7 +27,7 @@ REFUSED = 2
 SAID_LINES = 8
 
 
-def router_command(config: Path) -> list[str]:
+def router_command(config: Path, drain_s: float) -> list[str]:
     """What starts a router; by the script `turnout` where it is installed, which reads better in `ps`."""
     script = Path(sys.executable).with_name("turnout")
     program = [str(script)] if script.exists() else ["-m", "turnout_cli.main"]
@@ -37,8 +38,7 @@ def router_command(config: Path) -> list[str]:
         "--config",
         str(config),
         "--with-parent",
-        "--drain-timeout",
-        str(DRAIN_S),
+        f"--drain-timeout={drain_s}",
     ]
 
 

@@ -13,10 +13,11 @@ from pathlib import Path
 import aiohttp
 import yaml
 
+from turnout_api.vocabulary import Role
 from turnout_api.wire import NODE_PREFIX, NodeStatus
 from turnout_cli.local.health import waiting_for
 from turnout_cli.local.plan import Changes, ClusterPlan, Folders, NodePlan, changes
-from turnout_cli.local.router_process import RouterProcess, router_command
+from turnout_cli.local.router_process import DRAIN_S, SLAVE_DRAIN_S, RouterProcess, router_command
 from turnout_cli.local.state import write_private
 
 LOOK_S, LOOK_LATER_S = 0.2, 1.0
@@ -97,7 +98,8 @@ class Supervisor:
     def _start(self, node: NodePlan) -> None:
         self._write(node)
         config, log = self._folders.config(node.name), self._folders.log(node.name)
-        process = RouterProcess(node.name, router_command(config), log, self._say)
+        drain_s = SLAVE_DRAIN_S if node.role is Role.SLAVE else DRAIN_S
+        process = RouterProcess(node.name, router_command(config, drain_s), log, self._say)
         self._processes[node.name] = process
         process.start()
 

@@ -27,6 +27,7 @@ spec:
               --prefill-tokens-per-second, "0", --decode-tokens-per-second, "{decode}", --concurrency, "4"]
   models:
   - {{id: {model}, backend: sim, contextWindow: 8192}}
+  runtime: {{exclusive: {exclusive}}}
 ---
 """
 MASTER = """\
@@ -80,6 +81,14 @@ class Cluster:
         """None while it is being started again."""
         config = str(self.state / "nodes" / node / "router.yaml")
         return {pid for pid in self.pids() if config in (line := command_line(pid)) and "guard.py" not in line}
+
+    async def queued(self, node: str) -> int:
+        """Requests that wait in a node's router."""
+        port = json.loads((self.state / "state.json").read_text())["ports"][node]["port"]
+        headers = {"Authorization": f"Bearer {self.credentials['clusterToken']}"}
+        url = f"http://127.0.0.1:{port}/router/v1/node/queue"
+        async with aiohttp.ClientSession(headers=headers) as session, session.get(url) as response:
+            return sum(model["queued"] for model in (await response.json())["models"])
 
     async def stop(self) -> int:
         """Ctrl-C; the exit code."""
@@ -164,12 +173,12 @@ def _until() -> Until:
 def write(tmp_path: Path) -> Callable[..., Path]:
     """Write a manifest of a master and these slaves: name → (model, tokens a second)."""
 
-    def write_manifest(**nodes: tuple[str, float]) -> Path:
+    def write_manifest(*, exclusive: bool = False, **nodes: tuple[str, float]) -> Path:
         path = tmp_path / "cluster.yaml"
         text = MASTER
         for name, (model, decode) in nodes.items():
             log = tmp_path / f"{name}.log"
-            text += NODE.format(name=name, model=model, decode=decode, log=log)
+            text += NODE.format(name=name, model=model, decode=decode, log=log, exclusive=str(exclusive).lower())
         path.write_text(text)
         return path
 

@@ -37,6 +37,25 @@ async def test_a_slave_killed_in_the_middle_of_a_stream(up: Any, write: Any, cli
     assert await served_by(session, "one") == "a"
 
 
+async def test_a_slave_killed_with_requests_in_its_queue(up: Any, write: Any, client: Any) -> None:
+    cluster = await up(write(exclusive=True, a=("one", 10)))
+    session = client(cluster)
+
+    async def ask() -> tuple[int, str]:
+        async with session.post("/v1/chat/completions", json=chat("one") | {"max_tokens": 4000}) as response:
+            return response.status, (await response.json())["error"]["message"]
+
+    asked = [asyncio.create_task(ask()) for _ in range(5)]
+    async with asyncio.timeout(30):
+        while await cluster.queued("a") < 3:  # two are at the backend  # noqa: ASYNC110  another process
+            await asyncio.sleep(0.02)
+    os.kill(cluster.router_pid("a"), signal.SIGKILL)
+    for status, message in await asyncio.gather(*asked):
+        assert status in {502, 503}
+        assert message
+    assert await served_by(session, "one") == "a"
+
+
 async def test_a_killed_master_comes_back_on_its_port(up: Any, write: Any, client: Any, until: Any) -> None:
     cluster = await up(write(a=("one", 0)))
     old = cluster.router_pid("master")

@@ -1,5 +1,7 @@
 """`turnout up` serves from its manifests, and its end leaves no process."""
 
+import asyncio
+import json
 import signal
 import stat
 from collections.abc import Callable
@@ -29,6 +31,17 @@ async def test_requests_are_served_and_ctrl_c_leaves_nothing_running(
     assert len(pids) >= 5  # three routers and two backends at least
     assert await cluster.stop() == 0
     assert until.alive(pids) == set()
+
+
+async def test_a_stream_that_outlasts_the_drain_ends_with_an_error_event(up: Any, write: Any, client: Any) -> None:
+    cluster = await up(write(a=("one", 5)))
+    request = chat("one", stream=True) | {"max_tokens": 4000}
+    async with client(cluster).post("/v1/chat/completions", json=request) as stream:
+        assert (await stream.content.readline()).startswith(b"data: ")
+        stopped = asyncio.create_task(cluster.stop())
+        lines = [line for line in (await stream.read()).decode().splitlines() if line]
+    assert "error" in json.loads(lines[-1].removeprefix("data: "))
+    assert await stopped == 0
 
 
 async def test_a_killed_turnout_up_leaves_nothing_running(up: Any, write: Any, until: Any) -> None:
