@@ -8,7 +8,7 @@ misspelt setting never silently keeps its default.
 from enum import StrEnum
 from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from turnout_api.durations import Duration
 from turnout_api.hashing import config_hash
@@ -116,12 +116,23 @@ class PriceConfig(_Section):
     micros_per_request: int = 0
 
 
+def _stands_in_a_header(name: str) -> str:
+    if any(ord(character) < 0x20 or ord(character) == 0x7F for character in name):
+        raise ValueError("a name holds no control character: it stands in headers")
+    if name != name.strip():
+        raise ValueError("a name neither begins nor ends with a space: headers lose it")
+    return name
+
+
+Name = Annotated[str, Field(max_length=253), AfterValidator(_stands_in_a_header)]
+
+
 class ModelConfig(_Section):
     """One model of this node."""
 
-    id: Annotated[str, Field(min_length=1, max_length=253)]
+    id: Annotated[Name, Field(min_length=1)]
     """The local ID: unique on the node."""
-    public_id: str = ""
+    public_id: Name = ""
     """What clients call it; defaults to `id`."""
     backend: str
     backend_model: str = ""

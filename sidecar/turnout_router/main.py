@@ -19,7 +19,8 @@ from pydantic import ValidationError
 
 from turnout_api.config import RouterConfig
 from turnout_api.vocabulary import Policy
-from turnout_router.router import Router, RouterRefused
+from turnout_router.router import Router
+from turnout_router.startable import RouterRefused
 
 _PR_SET_PDEATHSIG = 1
 

@@ -17,17 +17,20 @@ from turnout_api.config import RouterConfig
 from turnout_api.vocabulary import Role
 from turnout_api.wire import NodeStatus, Snapshot
 from turnout_router.access import AccessError, ApiKeys, load_api_keys, load_cluster_tokens
+from turnout_router.backends.driver import BackendError
 from turnout_router.cluster.membership import MasterMembership, SlaveMembership
 from turnout_router.cluster.peers import Peers
 from turnout_router.cluster.registry import Registry
-from turnout_router.gateway.client_api import ClientApi
+from turnout_router.gateway.client_api import ClientApi, no_clients_here
 from turnout_router.gateway.exchange import Exchanges
 from turnout_router.gateway.health_api import health_routes
+from turnout_router.gateway.listener import listen
 from turnout_router.gateway.node_api import NodeApi
 from turnout_router.gateway.select import EndpointStats
 from turnout_router.metrics import Metrics, Sample
 from turnout_router.runtime.interface import NodeRuntime
 from turnout_router.runtime.node import LocalRuntime
+from turnout_router.startable import RouterRefused, check_change, check_startable, newer
 from turnout_router.store.database import Store
 from turnout_router.store.records import RequestRecord
 from turnout_router.upstream.client import HttpClient
@@ -40,10 +43,6 @@ REFRESH_INTERVAL_S = 0.25
 CONFIG, NAMES = "config", "names"
 
 log = logging.getLogger(__name__)
-
-
-class RouterRefused(Exception):
-    """A configuration that this router cannot start with; the message says what to do."""
 
 
 class Router:
@@ -61,10 +60,13 @@ class Router:
         self.store = Store.open(
             config.cluster.store_dir, on_dropped=lambda table: self.metrics.records_dropped.labels(table).inc()
         )
-        self.config = _newer(config, self.store.kept(CONFIG))
+        self.config = newer(config, self.store.kept(CONFIG))
         self.instance = token_hex(8)
         self.client = HttpClient()
-        self.runtime: NodeRuntime = LocalRuntime(self.config, self.client, on_load=self.store.add_load)
+        try:
+            self.runtime: NodeRuntime = LocalRuntime(self.config, self.client, on_load=self.store.add_load)
+        except BackendError as error:
+            raise RouterRefused(str(error)) from error
         cluster = self.config.cluster
         self.registry = Registry(node_id=cluster.node_id, node=cluster.node or cluster.node_id)
         self._kept_names = self.store.kept(NAMES) or ""
@@ -105,8 +107,7 @@ class Router:
         listen = self.config.listen
         application = web.Application(client_max_size=0)
         application.add_routes(NodeApi(self).routes())
-        if self.keys:
-            application.add_routes(ClientApi(self, self.keys).routes())
+        application.add_routes(ClientApi(self, self.keys).routes() if self.keys else no_clients_here())
         self.port = await self._listen(application, listen.host, listen.port)
         health = web.Application()
         health.add_routes(health_routes(self))
@@ -141,14 +142,17 @@ class Router:
             log.info("%s drains", self.config.cluster.node_id)
 
     async def reconfigure(self, config: RouterConfig) -> bool:
-        """Take a newer configuration. False when it is not newer. Raises RouterRefused when it needs a restart."""
+        """Take a newer configuration. False when it is not newer. Raises RouterRefused, and nothing has changed."""
         if config.generation <= self.config.generation:
             return False
-        check_startable(config)
-        _refuse_identity_change(self.config, config)
+        check_change(self.config, config)
+        try:
+            await self.runtime.reconfigure(config)
+        except BackendError as error:
+            raise RouterRefused(str(error)) from error
+        # only what the runtime took is served and kept: one that it refused would keep the router from its next start
         self.config = config
         self.store.keep(CONFIG, config.model_dump_json())
-        await self.runtime.reconfigure(config)
         self.master.reconfigure(config)
         self._refresh()
         log.info("%s serves configuration %d", config.cluster.node_id, config.generation)
@@ -199,12 +203,9 @@ class Router:
         self.store.add_request(record)
 
     async def _listen(self, application: web.Application, host: str, port: int) -> int:
-        # handler_cancellation: a client that leaves cancels its handler, which takes the request off the backend
-        runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
-        await runner.setup()
+        runner, bound = await listen(application, host, port)
         self._down.push_async_callback(runner.cleanup)
-        await web.TCPSite(runner, host, port, backlog=1024).start()
-        return int(runner.addresses[0][1])
+        return bound
 
     async def _refresh_for_ever(self) -> None:
         while True:
@@ -235,34 +236,3 @@ class Router:
             ("max_body_bytes", limits.max_body_bytes),
         ):
             yield Sample("turnout_limit", "The limits in force.", {"limit": name}, value)
-
-
-def check_startable(config: RouterConfig) -> None:
-    """Raise RouterRefused for what no router of that role can run with."""
-    cluster = config.cluster
-    if cluster.role is Role.SLAVE:
-        if not cluster.master_url:
-            raise RouterRefused("cluster.master_url is missing: a Slave registers there")
-        if not cluster.public_url:
-            raise RouterRefused("cluster.public_url is missing: the URL under which the master reaches this Slave")
-    elif cluster.master_url:
-        raise RouterRefused(f"cluster.master_url is for a Slave, and this router is a {cluster.role}")
-    if cluster.slave_urls and cluster.role is not Role.MASTER:
-        raise RouterRefused(f"cluster.slave_urls is for a Master, and this router is a {cluster.role}")
-
-
-def _newer(given: RouterConfig, kept: str | None) -> RouterConfig:
-    if kept is None:
-        return given
-    stored = RouterConfig.model_validate_json(kept)
-    if stored.cluster.node_id != given.cluster.node_id or stored.generation <= given.generation:
-        return given
-    return stored
-
-
-def _refuse_identity_change(old: RouterConfig, new: RouterConfig) -> None:
-    for name in ("role", "node_id", "store_dir"):
-        if getattr(old.cluster, name) != getattr(new.cluster, name):
-            raise RouterRefused(f"cluster.{name} cannot change while the router runs: restart it")
-    if old.listen != new.listen:
-        raise RouterRefused("listen cannot change while the router runs: restart it")

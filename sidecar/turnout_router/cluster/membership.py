@@ -16,12 +16,12 @@ from turnout_api.config import RouterConfig
 from turnout_api.wire import Registered, Snapshot
 from turnout_router.cluster.peers import PeerFailed, Peers
 from turnout_router.cluster.registry import Registry, normalise
+from turnout_router.startable import DNS_PREFIX
 
 LOOK_INTERVAL_S = 0.25
 """How often a router compares its own models with what it last said of them."""
 RETRY_S = 1.0
 """A registration that failed is tried again this soon (or after the synchronization interval, if that is shorter)."""
-DNS_PREFIX = "dns+"
 
 log = logging.getLogger(__name__)
 

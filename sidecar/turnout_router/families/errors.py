@@ -6,6 +6,7 @@ else writes an error body.
 
     GatewayError
     ├── BadRequest
+    │   ├── MalformedRequest      400 malformed_request        no HTTP that can be read
     │   ├── InvalidBody           400 invalid_body
     │   ├── MissingModel          400 missing_model
     │   ├── LacksCapability       400 model_lacks_capability   the model cannot do what the path asks
@@ -16,8 +17,11 @@ else writes an error body.
     ├── UnknownModel              404 model_not_found          nobody declared that name
     ├── UnknownPath               404 unknown_path
     ├── WrongMethod               405 method_not_allowed
+    ├── RequestTimeout            408 request_timeout          its body stopped coming
     ├── BodyTooLarge              413 body_too_large
     ├── UnsupportedMediaType      415 unsupported_media_type
+    ├── ExpectationFailed         417 expectation_failed
+    ├── HeadTooLarge              431 head_too_large
     ├── Busy
     │   ├── QueueFull             429 queue_full
     │   └── QueueTimeout          429 queue_timeout
@@ -114,6 +118,10 @@ class BadRequest(GatewayError):
     code = "bad_request"
 
 
+class MalformedRequest(BadRequest):
+    code = "malformed_request"
+
+
 class InvalidBody(BadRequest):
     code = "invalid_body"
 
@@ -193,6 +201,11 @@ class WrongMethod(GatewayError):
         self.allowed = tuple(allowed)
 
 
+class RequestTimeout(GatewayError):
+    status = 408
+    code = "request_timeout"
+
+
 class BodyTooLarge(GatewayError):
     status = 413
     code = "body_too_large"
@@ -204,6 +217,19 @@ class BodyTooLarge(GatewayError):
 class UnsupportedMediaType(GatewayError):
     status = 415
     code = "unsupported_media_type"
+
+
+class ExpectationFailed(GatewayError):
+    status = 417
+    code = "expectation_failed"
+
+
+class HeadTooLarge(GatewayError):
+    status = 431
+    code = "head_too_large"
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(f"a header or the request line is longer than the limit of {limit_bytes} bytes")
 
 
 class Busy(GatewayError):

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 AFFINITY_BYTES = 1024
 """How much of the body, from its start, decides where a prompt's cache is (policy CacheAffinity)."""
 
+EVERY_PATH = r"/{path:[\s\S]*}"
+"""A dot would leave out a line break, which `%0A` is."""
+
 MAY_MEAN_NO_SUCH_PATH = frozenset({404, 405, 501})
 
 log = logging.getLogger(__name__)
@@ -58,7 +61,7 @@ class ClientApi:
 
     def routes(self) -> list[web.RouteDef]:
         """One catch-all: the table of paths decides, so that every unknown path gets an error in its API's shape."""
-        return [web.route("*", "/{path:.*}", self.handle)]
+        return [web.route("*", EVERY_PATH, self.handle)]
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request, whatever it is."""
@@ -90,6 +93,16 @@ class ClientApi:
         )
         response.headers[REQUEST_ID] = request_id
         return response
+
+
+def no_clients_here() -> list[web.RouteDef]:
+    """The routes of a Slave, which takes work from its master only."""
+
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        error = errors.UnknownPath("this router is a slave: clients call its master")
+        return error_response(paths.api_of(request.path), error, request_id_of(request))
+
+    return [web.route("*", EVERY_PATH, refuse)]
 
 
 class _Inference:
@@ -126,9 +139,12 @@ class _Inference:
             return self._failed(failure.error, "refused" if failure.unsent else "broken")
         except GatewayError as error:
             return self._failed(error, "refused")
-        except (asyncio.CancelledError, ConnectionError):
+        except asyncio.CancelledError:
             record.outcome, record.code = "client_gone", ""
             raise
+        except ConnectionError:
+            record.outcome, record.code = "client_gone", ""
+            return web.Response()  # which aiohttp finds nobody to write to
         except Exception:
             # the border of the request: whatever is wrong with us, the client gets an answer in its shape
             log.exception("request %s failed", record.request_id)

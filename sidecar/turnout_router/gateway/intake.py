@@ -1,12 +1,16 @@
 """Taking a request in: its ID, and a body that never grows over the limit."""
 
+import asyncio
 import re
 from secrets import token_hex
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 
 from turnout_api.wire import REQUEST_ID
-from turnout_router.families.errors import BodyTooLarge, InvalidBody
+from turnout_router.families.errors import BodyTooLarge, InvalidBody, RequestTimeout
+
+BODY_IDLE_TIMEOUT_S = 60.0
+"""An upload may take any time, but not stand still for longer: it would hold its memory and the drain for ever."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}\Z")
 
@@ -18,26 +22,31 @@ def request_id_of(request: web.BaseRequest) -> str:
 
 
 async def read_body(request: web.BaseRequest, limit: int) -> bytes:
-    """The whole body. Raises BodyTooLarge as soon as that is known, with at most `limit` bytes (and a read) in memory."""
+    """The whole body. Raises BodyTooLarge as soon as that is known, with at most `limit` bytes (and a read) in memory.
+
+    Raises InvalidBody for one that breaks off or is malformed, RequestTimeout for one that stops coming.
+    """
     if (request.content_length or 0) > limit:
         raise BodyTooLarge(limit)
-    chunk = await request.content.readany()
-    if request.content.at_eof():
-        return _checked(chunk, limit)
-    parts = [chunk]
-    size = len(chunk)
+    content = request.content
+    parts: list[bytes] = []
+    size = 0
     try:
-        while chunk := await request.content.readany():
+        while not content.at_eof():
+            # nearly always all of it is here already: no timer for that
+            chunk = content.read_nowait() or await _next(content)
             size += len(chunk)
             if size > limit:
                 raise BodyTooLarge(limit)
             parts.append(chunk)
     except web.RequestPayloadError as error:
         raise InvalidBody("the request body ended early or is malformed") from error
-    return b"".join(parts)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _checked(body: bytes, limit: int) -> bytes:
-    if len(body) > limit:
-        raise BodyTooLarge(limit)
-    return body
+async def _next(content: StreamReader) -> bytes:
+    try:
+        async with asyncio.timeout(BODY_IDLE_TIMEOUT_S):
+            return await content.readany()
+    except TimeoutError as error:
+        raise RequestTimeout(f"nothing more of the request body came for {BODY_IDLE_TIMEOUT_S:g} s") from error

@@ -6,6 +6,7 @@ the master whether a backend saw the request.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -36,6 +37,7 @@ from turnout_router.gateway.answers import json_response, node_error_response, t
 from turnout_router.gateway.exchange import STAGE_SENT, STAGE_UNSENT, AttemptFailed, Exchange, Outgoing
 from turnout_router.gateway.intake import read_body, request_id_of
 from turnout_router.gateway.relay import Plan, relay
+from turnout_router.startable import RouterRefused
 from turnout_router.store.records import RequestRecord
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 QUEUED_HEADER = "x-turnout-queued"
+log = logging.getLogger(__name__)
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -108,7 +112,10 @@ class NodeApi:
             config = RouterConfig.model_validate_json(await read_body(request, MAX_MESSAGE_BYTES))
         except ValidationError as error:
             raise errors.InvalidBody(f"the configuration is not valid and nothing changed: {error}") from error
-        changed = await self._router.reconfigure(config)
+        try:
+            changed = await self._router.reconfigure(config)
+        except RouterRefused as refusal:
+            return _refused(409, "configuration_refused", str(refusal))
         answer = ConfigAccepted(generation=self._router.config.generation, changed=changed)
         return json_response(answer.model_dump_json().encode())
 
@@ -138,6 +145,13 @@ class NodeApi:
             # set first: `relay` overwrites it when the answer breaks off
             record.outcome = "ok" if exchange.response.status < 400 else "backend_error"
             return await self._pass_through(request, exchange, record)
+        except asyncio.CancelledError:
+            # the master left (or the router stops): closing the exchange takes the request off the backend
+            record.outcome = "client_gone"
+            raise
+        except ConnectionError:
+            record.outcome = "client_gone"
+            return web.Response()  # which aiohttp finds nobody to write to
         except AttemptFailed as failure:
             record.status, record.code = failure.error.http_status, failure.error.code
             record.outcome = "refused" if failure.unsent else "broken"
@@ -145,10 +159,12 @@ class NodeApi:
         except GatewayError as error:
             record.status, record.code = error.http_status, error.code
             raise
-        except (asyncio.CancelledError, ConnectionError):
-            # the master left (or the router stops): closing the exchange takes the request off the backend
-            record.outcome = "client_gone"
-            raise
+        except Exception:
+            # the border of the request: whatever is wrong with us, the master learns that it must not send it again
+            log.exception("request %s failed", record.request_id)
+            fault = errors.Internal()
+            record.status, record.code, record.outcome = fault.http_status, fault.code, "broken"
+            return node_error_response(fault, stage=STAGE_SENT)
         finally:
             if exchange is not None:
                 exchange.close()

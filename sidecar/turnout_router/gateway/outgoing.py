@@ -29,7 +29,16 @@ def build(
         translated = to_openai(path, facts.body, model=facts.model, stream=facts.stream, family=endpoint.family)
         body_for = _renamed(facts.model, facts, translated.body)
         return Outgoing(request.method, translated.path, passed, body_for, request_id)
-    return Outgoing(request.method, request.raw_path, passed, _renamed(facts.model, facts, body), request_id)
+    return Outgoing(request.method, _target(request, path), passed, _renamed(facts.model, facts, body), request_id)
+
+
+def _target(request: web.BaseRequest, path: paths.Endpoint) -> str:
+    """The path as the table spells it, with the query as the client did.
+
+    What was judged is what is sent: a client may write escapes, dot segments or a whole URL for the same path.
+    """
+    query = request.raw_path.partition("?")[2].partition("#")[0]
+    return f"{path.path}?{query}" if query else path.path
 
 
 def _renamed(named: str, facts: RequestFacts, body: bytes) -> Callable[[str], bytes]:

@@ -94,10 +94,7 @@ class Seen:
 
     async def chat(self, text: str = "hello") -> None:
         """A good chat answer that names the model as this backend does."""
-        message = {"role": "assistant", "content": text}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        await self.json({"id": "c", "object": "chat.completion", "created": 1, "model": self.model, "choices": [choice], "usage": usage})  # fmt: skip
+        await self.json(text_answer(text, self.model))
 
     async def until_left(self) -> None:
         """Say nothing (more) until the router gives up."""
@@ -123,6 +120,8 @@ class RawBackend:
         self.seen: list[Seen] = []
         self.up = True
         self.url = ""
+        self.fixed: dict[str, Any] = {}
+        """Answers, by target, that are no part of the test: a backend becomes a slave with a snapshot here."""
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -157,6 +156,9 @@ class RawBackend:
             ready = {"status": "200 OK" if self.up else "503 Service Unavailable"}
             await seen.json({"object": "list", "data": [{"id": "backend-m", "object": "model"}]}, **ready)
             return
+        if seen.target in self.fixed:
+            await seen.json(self.fixed[seen.target])
+            return
         self.seen.append(seen)
         watcher = asyncio.create_task(self._watch(reader, seen))
         try:
@@ -176,6 +178,13 @@ class RawBackend:
             if await reader.read(1):
                 raise AssertionError("the router wrote a second request before the answer to the first")
         seen.left.set()
+
+
+def text_answer(text: str = "hello", model: str = "backend-m") -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    return {"id": "c", "object": "chat.completion", "created": 1, "model": model, "choices": [choice], "usage": usage}
 
 
 @dataclass

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from turnout_api.config import RouterConfig
 from turnout_api.vocabulary import BackendMode, Policy, Role
 from turnout_router.main import read_config
-from turnout_router.router import RouterRefused, check_startable
+from turnout_router.startable import RouterRefused, check_startable
 
 ONE: dict[str, Any] = {
     "cluster": {"node_id": "n"},

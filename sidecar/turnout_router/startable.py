@@ -1,0 +1,71 @@
+"""Which configurations a router can run with, and which of two it takes. Pure; what it refuses, it says how to repair."""
+
+import logging
+
+from pydantic import ValidationError
+
+from turnout_api.config import RouterConfig
+from turnout_api.vocabulary import Role
+from turnout_router.upstream.interface import Origin
+
+DNS_PREFIX = "dns+"
+
+log = logging.getLogger(__name__)
+
+
+class RouterRefused(Exception):
+    """A configuration that this router cannot run with; the message says what to do."""
+
+
+def check_startable(config: RouterConfig) -> None:
+    """Raise RouterRefused for what no router of that role can run with."""
+    cluster = config.cluster
+    if cluster.role is Role.SLAVE:
+        if not cluster.master_url:
+            raise RouterRefused("cluster.master_url is missing: a Slave registers there")
+        if not cluster.public_url:
+            raise RouterRefused("cluster.public_url is missing: the URL under which the master reaches this Slave")
+    elif cluster.master_url:
+        raise RouterRefused(f"cluster.master_url is for a Slave, and this router is a {cluster.role}")
+    if cluster.slave_urls and cluster.role is not Role.MASTER:
+        raise RouterRefused(f"cluster.slave_urls is for a Master, and this router is a {cluster.role}")
+    _check_url("cluster.master_url", cluster.master_url)
+    _check_url("cluster.public_url", cluster.public_url)
+    for url in cluster.slave_urls:
+        _check_url("cluster.slave_urls", url.removeprefix(DNS_PREFIX))
+    for backend in config.backend.backends:
+        _check_url(f"backend {backend.name}: url", backend.url)
+
+
+def check_change(old: RouterConfig, new: RouterConfig) -> None:
+    """Raise RouterRefused for what needs another process."""
+    check_startable(new)
+    for name in ("role", "node_id", "store_dir"):
+        if getattr(old.cluster, name) != getattr(new.cluster, name):
+            raise RouterRefused(f"cluster.{name} cannot change while the router runs: restart it")
+    if old.listen != new.listen:
+        raise RouterRefused("listen cannot change while the router runs: restart it")
+
+
+def newer(given: RouterConfig, kept: str | None) -> RouterConfig:
+    """The higher generation of the configuration that was given and the one that the store kept, if that is usable."""
+    if kept is None:
+        return given
+    try:
+        stored = RouterConfig.model_validate_json(kept)
+    except ValidationError as error:
+        # kept by another version: what it had is delivered again, and what is given serves until then
+        log.warning("the kept configuration is not one of this version: %s", error)
+        return given
+    if stored.cluster.node_id != given.cluster.node_id or stored.generation <= given.generation:
+        return given
+    return stored
+
+
+def _check_url(name: str, url: str) -> None:
+    if not url:
+        return
+    try:
+        Origin.of(url)
+    except ValueError as error:
+        raise RouterRefused(f"{name}: {error}") from error
