@@ -21,7 +21,7 @@ from turnout_api.manifests import Finding, Manifest, read
 from turnout_api.resolve import PlacedAnywhere, Verdict, declare, resolve
 
 STDIN = "-"
-_SUFFIXES = frozenset({".yaml", ".yml"})
+_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _WIDTH_WITHOUT_TERMINAL = 200
 """Columns where nobody says how wide the output is: a pipe or a log of CI."""
 
@@ -38,7 +38,7 @@ def validate(
     *,
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE", help="Manifests; a folder means its YAML files, - the standard input."),
+        typer.Argument(metavar="FILE", help="Manifests; a folder means its YAML and JSON files, - the standard input."),
     ],
     output: Annotated[Output, typer.Option(case_sensitive=False, help="table is for people.")] = Output.TABLE,
 ) -> None:
@@ -130,7 +130,7 @@ def _expand(file: str) -> list[str]:
         return [file]
     inside = sorted(str(path) for path in folder.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
     if not inside:
-        raise FileNotFoundError(None, "the folder holds no YAML files")
+        raise FileNotFoundError(None, "the folder holds no YAML or JSON files")
     return inside
 
 

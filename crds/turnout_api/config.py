@@ -12,10 +12,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from turnout_api.durations import Duration
 from turnout_api.hashing import config_hash
+from turnout_api.urls import OPTIONAL_URL_PATTERN, SLAVE_URL_PATTERN
 from turnout_api.vocabulary import BackendMode, Capability, Family, Lane, Policy, Role
 
 MEBIBYTE = 1024 * 1024
 Word = TypeVar("Word", bound=StrEnum)
+_OptionalURL = Annotated[str, Field(pattern=OPTIONAL_URL_PATTERN)]
+_SlaveURL = Annotated[str, Field(pattern=SLAVE_URL_PATTERN)]
 
 
 def _spelt(words: type[Word]) -> BeforeValidator:
@@ -44,11 +47,11 @@ class ClusterConfig(_Section):
     """File with the cluster token. Required for Master and Slave."""
     token_previous_file: str = ""
     """File with the token that is being rotated out; both are accepted."""
-    master_url: str = ""
+    master_url: _OptionalURL = ""
     """Where a Slave registers."""
-    public_url: str = ""
+    public_url: _OptionalURL = ""
     """Where the master reaches this router. Required for a Slave."""
-    slave_urls: list[str] = []
+    slave_urls: list[_SlaveURL] = []
     """URLs that may register at this Master. `dns+http://HOST:PORT` stands for every address of HOST."""
     store_dir: str = ""
     """Folder of `router.db`; empty = in memory, nothing survives a restart."""
@@ -166,7 +169,7 @@ class BackendConfig(_Section):
     name: Annotated[str, Field(min_length=1, max_length=63)]
     family: Family
     """What kind of server it is: see `backends.md`."""
-    url: str = ""
+    url: _OptionalURL = ""
     command: list[str] = []
     """Started, supervised and stopped by the router. `${PORT}` is replaced; `${MODEL}` makes it one process a model."""
     env: dict[str, str] = {}

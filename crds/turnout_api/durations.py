@@ -5,6 +5,7 @@ hand-written configuration may say `10`.
 """
 
 import re
+from decimal import Decimal
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
@@ -17,19 +18,24 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 def parse_duration(text: str) -> float:
     """Seconds of a duration such as `1m30s`. Raises ValueError that says how to write one."""
-    if not _WHOLE.match(text):
+    if not _WHOLE.fullmatch(text):
         raise ValueError(f"{text!r} is no duration: write for example 500ms, 1.5s, 3m or 24h")
     return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
 
 
 def format_duration(seconds: float) -> str:
-    """The shortest single-unit text of a duration: 90 → `90s`, 180 → `3m`, 0.5 → `500ms`."""
-    if seconds and seconds < 1:
-        return f"{seconds * 1000:g}ms"
+    """The shortest single-unit text that `parse_duration` reads as the very same: 90 → `90s`, 180 → `3m`, 0.5 → `500ms`."""
     for unit, size in (("h", 3600), ("m", 60)):
         if seconds >= size and seconds % size == 0:
-            return f"{seconds / size:g}{unit}"
-    return f"{seconds:g}s"
+            return _plain(seconds / size) + unit
+    in_ms = _plain(seconds * 1000) + "ms"
+    return in_ms if 0 < seconds < 1 and parse_duration(in_ms) == seconds else _plain(seconds) + "s"
+
+
+def _plain(number: float) -> str:
+    """All digits and no exponent, which durations do not have."""
+    text = f"{Decimal(repr(number)):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _to_seconds(value: object) -> object:

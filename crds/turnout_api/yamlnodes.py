@@ -26,6 +26,7 @@ _INTEGER = re.compile(r"([-+]?)(?:0b([01]+)|0x([0-9a-fA-F]+)|0o?([0-7]+)|(0|[1-9
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
+_TOO_DEEP = "too deep or too large, as when an alias (*name) repeats what it is part of"
 _MAX_DEPTH = 64
 _MAX_VALUES = 1_000_000
 """Aliases make a small text large; a real file of 2,000 objects has about 100,000 values."""
@@ -59,6 +60,8 @@ def compose(text: str) -> Iterator[Composed]:
             yield _Walk(loader).document(node)
     except yaml.MarkedYAMLError as error:
         raise _unreadable(error) from error
+    except RecursionError as error:
+        raise Unreadable(loader.line + 1, _TOO_DEEP) from error
     except yaml.YAMLError as error:  # a character that YAML does not have
         raise Unreadable(1, f"no YAML: {error}") from error
     finally:
@@ -112,7 +115,7 @@ class _Walk:
     def _value(self, node: yaml.Node, path: Path) -> JSON:
         self.values += 1
         if len(path) > _MAX_DEPTH or self.values > _MAX_VALUES:
-            raise Unreadable(_line(node), "too deep or too large: an alias (*name) repeats what it is part of")
+            raise Unreadable(_line(node), _TOO_DEEP)
         match node:
             case yaml.MappingNode():
                 return self._mapping(node, path)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get
 from pydantic import Field
 
 from turnout_api.resources.rules import Keyed, Part, StatusPart
+from turnout_api.urls import BACKEND_URL_PATTERN, ROUTER_URL_PATTERN
 
 GROUP = "turnout.dev"
 VERSION = "v1alpha1"
@@ -31,9 +32,9 @@ ContentHash = Annotated[str, Field(max_length=71, pattern=r"^sha256:[0-9a-f]{64}
 """The hash of a file's bytes, which is computed again and compared."""
 FolderPath = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^/[^\x00-\x1f]*$")]
 """An absolute path inside the router's container."""
-RouterURL = Annotated[str, Field(max_length=512, pattern=r"^https?://[^/?#@ ]+/?$")]
+RouterURL = Annotated[str, Field(max_length=512, pattern=ROUTER_URL_PATTERN)]
 """Scheme, host and port of a router; its paths are fixed."""
-BackendURL = Annotated[str, Field(max_length=1024, pattern=r"^https?://[^/?#@ ]+(/[^?# ]*)?$")]
+BackendURL = Annotated[str, Field(max_length=1024, pattern=BACKEND_URL_PATTERN)]
 """Base URL of a backend, with a path where the server stands under one."""
 
 

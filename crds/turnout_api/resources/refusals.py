@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from turnout_api.durations import DURATION_PATTERN
 from turnout_api.resources.common import LABEL_PATTERN, MODEL_PATTERN, SUBDOMAIN_PATTERN, Resource
+from turnout_api.urls import BACKEND_URL_PATTERN, ROUTER_URL_PATTERN
 
 Path = tuple[str | int, ...]
 """Where in a manifest: `("spec", "models", 0, "id")`, in YAML names."""
@@ -22,6 +23,8 @@ _SHAPES = {
     LABEL_PATTERN: "must be one DNS label: a-z, 0-9 and -, beginning and ending with a letter or digit",
     SUBDOMAIN_PATTERN: "must be a name of Kubernetes: a-z, 0-9, - and ., beginning and ending with a letter or digit",
     MODEL_PATTERN: "must be a model's name: letters, digits and - . _ : / @ +, beginning with a letter or digit",
+    ROUTER_URL_PATTERN: "must be the URL of a router, such as http://10.0.0.7:8900: no user, path or query",
+    BACKEND_URL_PATTERN: "must be an URL, such as http://127.0.0.1:8081: no user, no query",
     DURATION_PATTERN: "must be a duration, such as 500ms, 1.5s, 3m or 24h",
 }
 """Patterns of the types in words."""

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from turnout_api.config import RouterConfig
+from turnout_api.config import ClusterConfig, RouterConfig
 from turnout_api.vocabulary import BackendMode, Policy, Role
 from turnout_router.main import read_config
 from turnout_router.startable import RouterRefused, check_startable
@@ -89,3 +89,16 @@ def test_a_file_that_is_no_configuration_is_refused_with_its_name(tmp_path: Path
 def test_a_role_without_what_it_needs_does_not_start(cluster: dict[str, Any], says: str) -> None:
     with pytest.raises(RouterRefused, match=says):
         check_startable(RouterConfig.model_validate({"cluster": {"node_id": "n", **cluster}}))
+
+
+@pytest.mark.parametrize("url", ["http://gpu:http", "http://gpu:65536", "gpu:8900", "dns+gpu", "http://gpu:1\n"])
+def test_a_url_that_no_router_could_call_is_refused_before_one_tries(url: str) -> None:
+    with pytest.raises(ValidationError, match="slave_urls"):
+        ClusterConfig.model_validate({"node_id": "master", "role": "Master", "slave_urls": [url]})
+
+
+@pytest.mark.parametrize(
+    "url", ["http://gpu", "https://gpu.space.svc:8900/", "dns+http://gpu:8900", "http://[::1]:1/a"]
+)
+def test_urls_of_slaves_may_be_names_and_addresses(url: str) -> None:
+    ClusterConfig.model_validate({"node_id": "master", "role": "Master", "slave_urls": [url]})

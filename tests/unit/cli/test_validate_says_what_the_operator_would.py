@@ -165,6 +165,15 @@ def test_a_folder_is_read_with_everything_in_it(validate_json):
     ]
 
 
+def test_a_folder_of_json_is_read_as_kubectl_reads_it(validate_json):
+    master = json.dumps(yaml.safe_load(GOOD.partition("---")[0]))
+
+    code, said = validate_json({"site/master.json": master}, "site")
+
+    assert code == 0
+    assert [resource["name"] for resource in said["resources"]] == ["master"]
+
+
 def test_a_dash_is_the_standard_input(validate_json):
     code, said = validate_json({}, "-", stdin=GOOD)
 

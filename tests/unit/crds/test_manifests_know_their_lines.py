@@ -147,6 +147,9 @@ def test_a_misspelt_field_deep_inside_is_found_with_the_nearest_name():
     assert said(text) == ["a.yaml:7: spec.backends[0].startTimout: no such field; did you mean startTimeout?"]
 
 
+TOO_DEEP = "too deep or too large, as when an alias (*name) repeats what it is part of"
+
+
 @pytest.mark.parametrize(
     ("text", "finding"),
     [
@@ -174,7 +177,8 @@ def test_a_misspelt_field_deep_inside_is_found_with_the_nearest_name():
             "a.yaml:6: role is there twice, first in line 5: remove one",
         ),
         (header() + "  role: !secret a\n", "a.yaml:5: the tag !secret has no meaning in a manifest: remove it"),
-        ("a: &a [*a]\n", "a.yaml:1: too deep or too large: an alias (*name) repeats what it is part of"),
+        ("a: &a [*a]\n", f"a.yaml:1: {TOO_DEEP}"),
+        ("a: 1\nb: " + "[" * 3000 + "]" * 3000, f"a.yaml:2: {TOO_DEEP}"),
     ],
 )
 def test_what_cannot_be_read_is_said_with_its_line(text, finding):

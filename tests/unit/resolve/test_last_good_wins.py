@@ -178,3 +178,18 @@ def test_a_bad_edit_of_the_master_does_not_refuse_good_edits_of_the_same_moment(
 
     assert {v.name for v in after.verdicts if not v.accepted} == {"master"}
     assert after.configs == make.resolved(make.master(), *new, before=before).configs
+
+
+def test_a_long_duration_survives_a_restart(make):
+    good = make.master(settings={"schedulingSampleWindow": "8759h59m59s"})
+    before = make.resolved(good)
+    kept = json.loads(json.dumps(dump_accepted(before.last_accepted)))
+
+    after = resolve(
+        [declare(make.master(settings={"schedulingLeaseTTL": "1s"}))],
+        placement=make.Placed(),
+        generation=7,
+        last_accepted=load_accepted(kept),
+    )
+
+    assert after.configs == before.configs
