@@ -29,7 +29,7 @@ FAILED, UNUSABLE = 1, 2
 
 def up(
     *,
-    files: Annotated[list[Path], typer.Argument(help="Manifests, or folders of them.", metavar="FILE...")],
+    files: Annotated[list[Path], typer.Argument(help="Manifests, or folders of them.", metavar="FILE")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where clients call; 0 = a free one.")] = 8900,
     state: Annotated[Path, typer.Option(help="Folder that keeps credentials, databases and names.")] = Path(".turnout"),
     watch: Annotated[bool, typer.Option(help="Apply edits of the manifests.")] = True,
