@@ -42,6 +42,7 @@ test: lint types imports unit ## everything that must pass
 lint: setup ## ruff, and the generated CRDs are current
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/deptry . 2>&1
 	$(BIN)/python -m turnout_api.crdgen --check crds helm/turnout/files/crds
 	$(BIN)/python -m turnout_api.configdoc --check docs/configuration.md
 

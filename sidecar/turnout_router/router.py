@@ -112,7 +112,7 @@ class Router:
         health = web.Application()
         health.add_routes(health_routes(self))
         self.health_port = await self._listen(health, listen.health_host, listen.health_port)
-        self._refresh()
+        await self._refresh()
         self._refresher = asyncio.create_task(self._refresh_for_ever(), name="refresh")
         if self.config.cluster.role is Role.MASTER:
             self.master.start()
@@ -152,9 +152,9 @@ class Router:
             raise RouterRefused(str(error)) from error
         # only what the runtime took is served and kept: one that it refused would keep the router from its next start
         self.config = config
-        self.store.keep(CONFIG, config.model_dump_json())
+        await asyncio.to_thread(self.store.keep, CONFIG, config.model_dump_json())
         self.master.reconfigure(config)
-        self._refresh()
+        await self._refresh()
         log.info("%s serves configuration %d", config.cluster.node_id, config.generation)
         return True
 
@@ -210,13 +210,13 @@ class Router:
     async def _refresh_for_ever(self) -> None:
         while True:
             await asyncio.sleep(REFRESH_INTERVAL_S)
-            self._refresh()
+            await self._refresh()
 
-    def _refresh(self) -> None:
+    async def _refresh(self) -> None:
         self.registry.set_local(self.runtime.records())
         if self.keys and (names := self.registry.remembered()) != self._kept_names:
             self._kept_names = names
-            self.store.keep(NAMES, names)
+            await asyncio.to_thread(self.store.keep, NAMES, names)
 
     def _readings(self) -> Iterable[Sample]:
         for model in self.runtime.queue().models:

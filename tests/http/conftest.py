@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from blockbuster import blockbuster_ctx
 
 from turnout_api.config import RouterConfig
 from turnout_api.hashing import config_hash
@@ -103,7 +104,8 @@ class LocalCluster:
             "models": {"local": list(models)},
             "backend": {"backends": [{"name": "b", "family": self.family, "url": url}] if url else [], **self.runtime},
         }  # fmt: skip
-        router = Router(RouterConfig.model_validate(config))
+        # in a thread, as `main` makes it before there is a loop: it reads files
+        router = await asyncio.to_thread(Router, RouterConfig.model_validate(config))
         await router.start()
         self.routers[router.config.cluster.node_id] = router
 
@@ -119,6 +121,16 @@ class LocalCluster:
         path = self.folder / name
         path.write_text(text)
         return str(path)
+
+
+@pytest.fixture(autouse=True)
+def nothing_blocks_the_loop() -> Iterator[None]:
+    """A call of the router's that blocks its event loop fails the test."""
+    with blockbuster_ctx("turnout_router") as blockbuster:
+        for name, function in blockbuster.functions.items():
+            if name.startswith("sqlite3"):
+                function.can_block_in("store/database.py", {"query", "_write"})  # tests read the records
+        yield
 
 
 @pytest.fixture(name="until")
