@@ -82,6 +82,7 @@ class Router:
         self.exchanges = Exchanges(self.client, self.runtime, self.tokens, self.stats, self.master.suspect)
         self.open_requests = 0
         self.draining = False
+        self._reconfiguring = asyncio.Lock()
         self.port = 0
         self.health_port = 0
         self._began = clock()
@@ -143,6 +144,10 @@ class Router:
 
     async def reconfigure(self, config: RouterConfig) -> bool:
         """Take a newer configuration. False when it is not newer. Raises RouterRefused, and nothing has changed."""
+        async with self._reconfiguring:  # one after the other, so that the newest is what stays
+            return await self._reconfigure(config)
+
+    async def _reconfigure(self, config: RouterConfig) -> bool:
         if config.generation <= self.config.generation:
             return False
         check_change(self.config, config)
