@@ -118,6 +118,10 @@ class Api:
             if error.status not in {404, 409}:
                 raise
 
+    async def create_event(self, event: Mapping[str, Any]) -> None:
+        """For `kubectl describe`. The API server forgets it after an hour."""
+        await self._request("POST", f"/apis/events.k8s.io/v1/namespaces/{event['metadata']['namespace']}/events", event)
+
     async def with_previous(self, namespace: str, references: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
         """Of (Secret, key) pairs those whose Secret has `KEY-previous` too."""
         found = set()

@@ -39,9 +39,9 @@ def too_large(bytes_: int, limit: int) -> Fact:
 
 
 def new_status(
-    current: Mapping[str, Any], facts: tuple[Fact, ...], *, generation: int, now: str, fields: Mapping[str, int]
+    current: Mapping[str, Any], facts: tuple[Fact, ...], *, generation: int, now: str, fields: Mapping[str, int | str]
 ) -> dict[str, Any] | None:
-    """The status to apply, or None when `current` says it already. `fields` are further numbers of the status."""
+    """The status to apply, or None when `current` says it already. `fields` are what else stands in it."""
     before = {condition.get("type"): condition for condition in current.get("conditions") or []}
     conditions = [_condition(fact, before.get(fact.type) or {}, generation, now) for fact in facts]
     status: dict[str, Any] = {"observedGeneration": generation, **fields, "conditions": conditions}

@@ -12,15 +12,16 @@ Invariants:
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from turnout_api.config import RouterConfig
-from turnout_api.resolve import Declared, Key, Resolution, Verdict, declare, resolve
+from turnout_api.resolve import Declared, Key, Resolution, declare, resolve
 from turnout_api.resources import API_VERSION, RouterNode
-from turnout_operator import conditions, deliver
+from turnout_operator import deliver, statuses
 from turnout_operator.placement import InCluster
 from turnout_operator.state import Issued, Kept, document
+from turnout_operator.statuses import StatusWrite
 
 Manifest = Mapping[str, Any]
 
@@ -36,14 +37,6 @@ class Observed:
     """By name of RouterNode: the Secrets of routers that are there."""
     previous_tokens: AbstractSet[tuple[str, str]] = frozenset()
     """Of `token_references`, those whose Secret has `KEY-previous` too."""
-
-
-@dataclass(frozen=True, slots=True)
-class StatusWrite:
-    """A status to apply."""
-
-    key: Key
-    body: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +89,7 @@ def plan(observed: Observed, now: datetime) -> Plan:
     return Plan(
         state=None if document(kept) == document(observed.kept) else kept,
         secrets=tuple(_secrets(nodes, configs, observed.secrets)),
-        statuses=tuple(_statuses(manifests, resolution, issued, _timestamp(now))),
+        statuses=tuple(statuses.statuses(manifests, resolution, issued, now)),
         nudges=tuple(Told(node, configs[name]) for name, node in nodes.items() if _can_be_told(node)),
     )
 
@@ -158,40 +151,3 @@ def _is(there: Manifest, wanted: Mapping[str, Any]) -> bool:
     """The text is compared too: somebody may have edited the Secret."""
     same_owner = deliver.owner_of(there) == deliver.owner_of(wanted)
     return same_owner and deliver.delivered(there) == deliver.delivered(wanted) and deliver.same_text(there, wanted)
-
-
-def _statuses(
-    manifests: Sequence[Manifest], resolution: Resolution, issued: Mapping[str, Issued], now: str
-) -> Iterable[StatusWrite]:
-    for manifest, verdict in zip(manifests, resolution.verdicts, strict=True):
-        key = Key(verdict.kind, verdict.name)
-        last = resolution.last_accepted.get(key)
-        fields = {"acceptedGeneration": last.metadata.generation if last else 0}
-        if key.kind == "RouterNode":
-            fields["configGeneration"] = issued[key.name].generation if key.name in issued else 0
-        status = conditions.new_status(
-            manifest.get("status") or {},
-            tuple(_facts(verdict, resolution)),
-            generation=verdict.generation,
-            now=now,
-            fields=fields,
-        )
-        if status is not None:
-            yield StatusWrite(key, _status_body(manifest, status))
-
-
-def _facts(verdict: Verdict, resolution: Resolution) -> Iterable[conditions.Fact]:
-    yield conditions.accepted(verdict)
-    config = resolution.configs.get(verdict.name) if verdict.kind == "RouterNode" else None
-    if config is not None and deliver.is_too_large(config):
-        yield conditions.too_large(len(deliver.text_of(config).encode()), deliver.MAX_CONFIG_BYTES)
-
-
-def _status_body(manifest: Manifest, status: Mapping[str, Any]) -> dict[str, Any]:
-    """With the uid: an object that was replaced meanwhile refuses it."""
-    metadata = {name: manifest["metadata"][name] for name in ("name", "namespace", "uid")}
-    return {"apiVersion": API_VERSION, "kind": manifest["kind"], "metadata": metadata, "status": status}
-
-
-def _timestamp(now: datetime) -> str:
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

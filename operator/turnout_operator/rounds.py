@@ -54,7 +54,10 @@ class Rounds:
         if planned.state is not None:
             await self._api.write_state(namespace, planned.state, version)
         refusals = [await _refusal(self._api.apply_secret(secret)) for secret in planned.secrets]
-        refusals += [await _refusal(self._api.apply_status(namespace, s.key, s.body)) for s in planned.statuses]
+        for status in planned.statuses:
+            refusals.append(await _refusal(self._api.apply_status(namespace, status.key, status.body)))
+            if status.event is not None and not refusals[-1]:
+                refusals.append(await _refusal(self._api.create_event(status.event)))
         if planned.secrets or planned.statuses:
             log.info("%s: wrote %d Secrets and %d statuses", namespace, len(planned.secrets), len(planned.statuses))
         return [refusal for refusal in refusals if refusal]

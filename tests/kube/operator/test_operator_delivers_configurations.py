@@ -13,6 +13,7 @@ def test_each_router_gets_its_configuration_and_each_object_its_verdict(objects,
     assert (link["status"], link["reason"]) == ("True", "Accepted")
     assert (bad["status"], bad["reason"]) == ("False", "UnknownNode")
     assert "nobody" in bad["message"]
+    assert (objects.get("routinglink", "a-to-b")["status"]["weights"]) == "Unknown"
     configs = {name: RouterConfig.model_validate(objects.config(name)) for name in ("master", "gpu-a", "gpu-b")}
     assert configs["master"].cluster.slave_urls == [manifests.urls["gpu-a"], manifests.urls["gpu-b"]]
     assert [model.id for model in configs["gpu-a"].models.local] == ["gpu-a-ff"]

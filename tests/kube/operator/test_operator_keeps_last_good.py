@@ -1,5 +1,7 @@
 """An edit that is not acceptable changes nothing that routers are given, over restarts of the operator too."""
 
+import json
+
 import pytest
 
 
@@ -67,3 +69,26 @@ def test_a_secret_that_somebody_deleted_comes_back_with_its_generation(objects, 
 
     operator.more_rounds(2)
     assert objects.config("gpu-a") == before
+
+
+def test_describe_shows_why_an_edit_was_refused_and_that_the_next_one_was_not(objects, start, manifests, broken, until):
+    objects.apply(*manifests.all())
+    start()
+    objects.accepted("routernode", "gpu-a")
+    objects.apply(broken)
+    objects.accepted("routernode", "gpu-a")
+    objects.apply(manifests.slave("gpu-a"))
+
+    def events():
+        about = "involvedObject.kind=RouterNode,involvedObject.name=gpu-a"
+        shown = objects.cluster.kubectl(
+            "get", "events", "-n", objects.namespace, "--field-selector", about, "-o", "json"
+        )
+        return sorted((e["type"], e["reason"]) for e in json.loads(shown.stdout)["items"])
+
+    wanted = [("Normal", "Accepted"), ("Warning", "FamilyNotSupported")]
+    assert until(lambda: events() == wanted and wanted, "the events did not come")
+    assert (
+        "family Whisper is not supported"
+        in objects.cluster.kubectl("describe", "rn", "gpu-a", "-n", objects.namespace).stdout
+    )

@@ -39,6 +39,9 @@ class Api:
     async def apply_status(self, _namespace, key, _body):
         self._note(f"status {key.name}")
 
+    async def create_event(self, event):
+        self._note(f"event {event['regarding']['name']}")
+
     def _note(self, what: str) -> None:
         if status := self.refuses.get(what):
             raise ApiError(status, f"{what} is refused")
@@ -91,3 +94,16 @@ async def test_one_refused_object_does_not_hold_up_the_others(api, nudger):
 
     assert api.written == ["state", *SECRETS[1:], *STATUSES[1:]]
     assert len(nudger.told) == 3
+
+
+async def test_an_event_follows_its_status_and_does_not_without_it(api, nudger, namespace, specs):
+    for name in ("gpu-a", "gpu-b"):
+        namespace.put("RouterNode", name, specs.slave(name, family="Whisper"))
+    api = Api(list(namespace.objects.values()))
+    api.refuses["status gpu-a"] = 500
+
+    with pytest.raises(ApiError):
+        await Rounds(api, nudger).run("test")
+
+    assert api.written[-2:] == ["status gpu-b", "event gpu-b"]
+    assert "event gpu-a" not in api.written
