@@ -17,7 +17,9 @@ import yaml
 from turnout_api.resources import KINDS
 
 DEADLINE_S = 30.0
-RESYNC_S = 1
+RESYNC = "1s"
+NEVER = "24h"
+"""An interval that no test lives to see: what is noticed was noticed by its event."""
 API = "turnout.dev/v1alpha1"
 
 
@@ -75,7 +77,7 @@ class Objects:
 class Operator:
     """One process."""
 
-    def __init__(self, cluster: Any, namespace: str, log: Path, kubeconfig: Path) -> None:
+    def __init__(self, cluster: Any, namespace: str, log: Path, kubeconfig: Path, resync: str) -> None:
         self._log = log
         with log.open("a") as out:
             self._process = subprocess.Popen(
@@ -88,7 +90,7 @@ class Operator:
                     "--health-port",
                     "0",
                     "--resync-interval",
-                    f"{RESYNC_S}s",
+                    resync,
                 ],
                 env=os.environ | cluster.environment | {"KUBECONFIG": str(kubeconfig)},
                 stderr=out,
@@ -139,13 +141,14 @@ def objects(crds, namespace) -> Objects:
 
 @pytest.fixture
 def start(crds, namespace, tmp_path) -> Iterator[Any]:
-    """Starts an operator for the test's namespace; the test may stop it and start another."""
+    """Starts an operator for the test's namespace; the test may stop it and start another. `start.NEVER` is an interval."""
     running: list[Operator] = []
 
-    def start(kubeconfig: Path = crds.kubeconfig) -> Operator:
-        running.append(Operator(crds, namespace, tmp_path / f"operator-{len(running)}.log", kubeconfig))
+    def start(kubeconfig: Path = crds.kubeconfig, resync: str = RESYNC) -> Operator:
+        running.append(Operator(crds, namespace, tmp_path / f"operator-{len(running)}.log", kubeconfig, resync))
         return running[-1]
 
+    start.NEVER = NEVER
     yield start
     for operator in running:
         operator.stop()
