@@ -38,12 +38,14 @@ def follow(ledger: Ledger, before: Holders, now: Holders) -> dict[str, list[str]
 def extend(ledger: Ledger, seen: Collection[tuple[str, str]], *, taken: Collection[str] = ()) -> dict[str, list[str]]:
     """The ledger with every (public ID, identity hash) of `seen` in it, in the order given.
 
-    `taken` are names of other things (frontend models, recipes): no suffix makes one of them.
+    `taken` are names of other things (frontend models, recipes): no suffix makes one of them. A public ID that a suffix made
+    before is not given out a second time: its models get suffixes only.
     """
     grown = {public_id: list(hashes) for public_id, hashes in ledger.items()}
     declared = set(grown) | {public_id for public_id, _ in seen} | set(taken)
+    made = {name for name in all_names(grown) if name not in grown}
     for public_id, identity in seen:
-        hashes = grown.setdefault(public_id, [])
+        hashes = grown.setdefault(public_id, [""] if public_id in made else [])
         if identity in hashes:
             continue
         while hashes and _suffixed(public_id, len(hashes)) in declared:

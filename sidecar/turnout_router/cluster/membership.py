@@ -157,7 +157,9 @@ class MasterMembership:
         urls: list[str] = []
         for entry in self._config.cluster.slave_urls:
             urls += self._resolved.get(entry, []) if entry.startswith(DNS_PREFIX) else [entry]
-        self._registry.permit(urls, self._config.names)
+        taken = {frontend.model_name for frontend in self._config.frontends}
+        taken |= {recipe.public_id for recipe in self._config.recipes}
+        self._registry.permit(urls, self._config.names, taken=taken)
 
     def _spawn(self, work: Coroutine[object, object, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)

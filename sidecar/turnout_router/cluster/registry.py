@@ -4,15 +4,16 @@ Rules (spec: Registration and health):
 
 1. Only URLs that the master was configured with may register: `slave_urls`, and what its `dns+` entries resolve to.
 2. A node is healthy from a good registration or poll until a poll, or its authorization, fails.
-3. Every model of an unhealthy node is unavailable until the next good poll; a registration counts as one, since the
-   master reached that URL's owner through its token.
-4. One node ID belongs to one live URL; a second URL with it is refused (`node_id_conflict`).
+3. Every model of an unhealthy node is unavailable until the next good poll. A registration is no poll: that a slave
+   reaches its master does not say that the master reaches it, so it is polled at once.
+4. One node ID belongs to one live URL; a second URL with it is refused (`node_id_conflict`). Once the first is down, the
+   node has moved, and what it advertised at the first is forgotten.
 5. Nodes that leave the configuration leave the table at once; names that they had stay in the ledger.
 
 The order of nodes in the table, and so of suffixes, is that of their first registration.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import orjson
@@ -68,10 +69,15 @@ class Registry:
     _nodes: dict[str, Node] = field(default_factory=dict)
     _local: Sequence[ModelRecord] = ()
     _given: identity.Ledger | None = None
+    _taken: Collection[str] = ()
     _remembered: str | None = None
 
-    def permit(self, urls: Iterable[str], names: identity.Ledger) -> None:
-        """Take the URLs that may register and the names that the configuration gives; forget other URLs."""
+    def permit(self, urls: Iterable[str], names: identity.Ledger, *, taken: Collection[str] = ()) -> None:
+        """Take the URLs that may register and the names that the configuration gives; forget other URLs.
+
+        `taken` are names of frontend models and recipes.
+        """
+        self._taken = taken
         wanted = [normalise(url) for url in urls]
         self._nodes = {url: self._nodes.get(url, Node(url)) for url in dict.fromkeys(wanted)}
         for public_id, hashes in names.items() if names != self._given else ():
@@ -104,13 +110,21 @@ class Registry:
             self._local = tuple(records)
             self._rebuild()
 
-    def on_registered(self, snapshot: Snapshot, now: float) -> None:
-        """A slave registered. Raises RegistrationRefused."""
-        url = normalise(snapshot.url)
+    def on_registered(self, snapshot: Snapshot, now: float) -> bool:
+        """A slave registered. True when its last poll failed: poll it now. Raises RegistrationRefused."""
+        try:
+            url = normalise(snapshot.url)
+        except ValueError:
+            url = ""
         if url not in self._nodes:
             raise UrlNotPermitted(f"{snapshot.url} is not in cluster.slave_urls of {self.node_id}")
         self._refuse_conflict(url, snapshot)
-        self._take(url, snapshot, now)
+        before = self._nodes[url]
+        if before.healthy or before.reason == NEVER_SEEN:
+            self._take(url, snapshot, now)
+            return False
+        self._put(replace(before, snapshot=_its_own(snapshot)))
+        return True
 
     def on_polled(self, url: str, snapshot: Snapshot, now: float) -> None:
         """A poll of a configured URL went well."""
@@ -157,18 +171,22 @@ class Registry:
         ]
 
     def models(self) -> list[ModelRecord]:
-        """The cluster's records, local and remote, with availability as the master judges it."""
-        records = list(self._local)
+        """The cluster's records, local and remote, with names and availability as the master judges them."""
+        records = [record.model_copy(update={"public_id": self._name(record)}) for record in self._local]
         for node in self._nodes.values():
+            down = "" if node.healthy else node.reason
             for record in node.snapshot.models if node.snapshot else ():
-                down = "" if node.healthy else node.reason
-                available = record.available and not down
-                records.append(
-                    record.model_copy(
-                        update={"source": "remote", "available": available, "reason": down or record.reason}
-                    )
-                )
+                judged = {
+                    "public_id": self._name(record),
+                    "source": "remote",
+                    "available": record.available and not down,
+                    "reason": down or record.reason,
+                }
+                records.append(record.model_copy(update=judged))
         return records
+
+    def _name(self, record: ModelRecord) -> str:
+        return identity.public_name(self.ledger, record.public_id, table.record_identity(record))
 
     def _refuse_conflict(self, url: str, snapshot: Snapshot) -> None:
         if snapshot.node_id == self.node_id:
@@ -178,10 +196,17 @@ class Registry:
                 raise NodeIdConflict(f"node ID {snapshot.node_id} is live at {other.url}")
 
     def _take(self, url: str, snapshot: Snapshot, now: float) -> None:
-        before = self._nodes[url]
+        for other in self._nodes.values():
+            if other.url != url and other.snapshot and other.snapshot.node_id == snapshot.node_id:
+                moved = f"node {snapshot.node_id} is at {url} now"
+                self._nodes[other.url] = replace(other, reason=moved, snapshot=None)
         reason = "draining" if snapshot.draining else ""
-        self._nodes[url] = Node(url, healthy=True, reason=reason, last_seen=now, snapshot=snapshot)
-        if not before.healthy or before.snapshot != snapshot:
+        self._put(Node(url, healthy=True, reason=reason, last_seen=now, snapshot=_its_own(snapshot)))
+
+    def _put(self, node: Node) -> None:
+        before = self._nodes[node.url]
+        self._nodes[node.url] = node
+        if before.healthy != node.healthy or before.snapshot != node.snapshot:
             self._rebuild()
 
     def _rebuild(self) -> None:
@@ -192,10 +217,18 @@ class Registry:
             if node.snapshot
         ]
         now = table.holders(nodes)
-        self.ledger = table.extend_ledger(identity.follow(self.ledger, self.holders, now), nodes)
+        self.ledger = table.extend_ledger(identity.follow(self.ledger, self.holders, now), nodes, self._taken)
         self.holders |= now
         self._remembered = None
         self.table = table.build(self.ledger, nodes)
+
+
+def _its_own(snapshot: Snapshot) -> Snapshot:
+    """What the node says of itself, whatever it says of others."""
+    if all(record.node_id == snapshot.node_id for record in snapshot.models):
+        return snapshot
+    own = [record.model_copy(update={"node_id": snapshot.node_id}) for record in snapshot.models]
+    return snapshot.model_copy(update={"models": own})
 
 
 def _down(node: Node) -> str:

@@ -4,7 +4,7 @@ Everything that the request path looks up is resolved here, when a node register
 request waits. A table is immutable; the registry puts a new one in its place.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from turnout_api import identity
@@ -76,9 +76,12 @@ def holders(nodes: Iterable[NodeModels]) -> dict[tuple[str, str], tuple[str, str
     return {(r.node_id, r.local_id): (r.public_id, record_identity(r)) for node in nodes for r in node.records}
 
 
-def extend_ledger(ledger: identity.Ledger, nodes: Iterable[NodeModels]) -> dict[str, list[str]]:
-    """The ledger of names with everything in it that the nodes declare, in the order given."""
-    return identity.extend(ledger, [(r.public_id, record_identity(r)) for node in nodes for r in node.records])
+def extend_ledger(
+    ledger: identity.Ledger, nodes: Iterable[NodeModels], taken: Collection[str] = ()
+) -> dict[str, list[str]]:
+    """The ledger of names with everything in it that the nodes declare, in the order given. No suffix makes a taken name."""
+    seen = [(r.public_id, record_identity(r)) for node in nodes for r in node.records]
+    return identity.extend(ledger, seen, taken=taken)
 
 
 def build(ledger: identity.Ledger, nodes: Sequence[NodeModels]) -> RoutingTable:

@@ -91,7 +91,8 @@ class NodeApi:
         except ValidationError as error:
             raise errors.InvalidBody(f"no snapshot: {error.error_count()} fields are wrong or missing") from error
         try:
-            router.registry.on_registered(snapshot, router.clock())
+            if router.registry.on_registered(snapshot, router.clock()):
+                router.master.suspect(snapshot.url)
         except RegistrationRefused as refusal:
             return _refused(refusal.status, refusal.code, str(refusal))
         cluster = router.config.cluster
