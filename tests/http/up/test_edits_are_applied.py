@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 
 def chat(model: str, **more: Any) -> dict[str, Any]:
     return {"model": model, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 4, **more}
@@ -48,35 +46,30 @@ async def test_a_removed_node_is_stopped(up: Any, write: Any, client: Any, until
     assert await names(client(cluster)) == ["one"]
 
 
-@pytest.mark.parametrize(
-    "edit",
-    [
-        ("backend: sim,", "backend: other,", "cluster.yaml:19: RouterNode a: UnknownBackend"),
-        (
-            "contextWindow: 8192",
-            "contextWindow: many",
-            "cluster.yaml:20: RouterNode a: Invalid: spec.models[0].contextWindow",
-        ),
-        ("role: Slave", "role: Master", "cluster.yaml:13: RouterNode a: RoleMismatch"),
-        ("metadata: {name: a}", "metadata: {name: a", "cluster.yaml:1"),
-    ],
-    ids=["unknown backend", "wrong type", "second master", "no YAML"],
+BAD_EDITS = (
+    ("backend: sim,", "backend: other,", "cluster.yaml:19: RouterNode a: UnknownBackend"),
+    (
+        "contextWindow: 8192",
+        "contextWindow: many",
+        "cluster.yaml:20: RouterNode a: Invalid: spec.models[0].contextWindow",
+    ),
+    ("role: Slave", "role: Master", "cluster.yaml:13: RouterNode a: RoleMismatch"),
+    ("metadata: {name: a}", "metadata: {name: a", "cluster.yaml:1"),
 )
-async def test_a_bad_edit_changes_nothing_and_says_where_and_why(
-    up: Any, write: Any, client: Any, edit: tuple[str, str, str]
-) -> None:
-    old, new, why = edit
+
+
+async def test_bad_edits_change_nothing_and_say_where_and_why(up: Any, write: Any, client: Any, until: Any) -> None:
     manifest = write(a=("one", 0))
     cluster = await up(manifest)
-    before = cluster.pids()
-    text = manifest.read_text()
-    assert old in text
-    manifest.write_text(text.replace(old, new))
-    assert await cluster.until_said(why)
-    assert await cluster.until_said("nothing changed")
-    assert cluster.pids() == before
-    async with client(cluster).post("/v1/chat/completions", json=chat("one")) as response:
-        assert response.status == 200
+    session, before, text = client(cluster), cluster.pids(), manifest.read_text()
+    for number, (old, new, why) in enumerate(BAD_EDITS, 1):
+        assert old in text
+        manifest.write_text(text.replace(old, new))
+        assert await cluster.until_said(why)
+        await until(lambda n=number: sum(line.startswith("nothing changed") for line in cluster.said) == n)
+        assert cluster.pids() == before
+        async with session.post("/v1/chat/completions", json=chat("one")) as response:
+            assert response.status == 200
     manifest.write_text(text.replace("contextWindow: 8192", "contextWindow: 4096"))
     assert "a" in await cluster.until_said("applied as generation 2")
 
