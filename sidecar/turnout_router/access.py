@@ -42,7 +42,8 @@ class ClusterTokens:
     """The token of the cluster, and the previous one while it is rotated out."""
 
     def __init__(self, current: str, previous: str = "") -> None:
-        self.current = current
+        self.offered = tuple(token for token in (current, previous) if token)
+        """To show to other routers, in this order: one that has not taken up the new token yet knows the previous one."""
         self._digests = [sha256(token.encode()).digest() for token in (current, previous) if token]
 
     def accepts(self, authorization: Sequence[str]) -> bool:

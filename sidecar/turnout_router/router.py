@@ -133,6 +133,7 @@ class Router:
         if self._refresher:
             self._refresher.cancel()
             await asyncio.gather(self._refresher, return_exceptions=True)
+            await self._refresh()  # a name that was given out a moment ago is kept too
         await self._down.aclose()
 
     def drain(self) -> None:

@@ -6,7 +6,6 @@ from pydantic import ValidationError
 
 from turnout_api.config import RouterConfig
 from turnout_api.vocabulary import Role
-from turnout_router.upstream.interface import Origin
 
 DNS_PREFIX = "dns+"
 
@@ -29,12 +28,6 @@ def check_startable(config: RouterConfig) -> None:
         raise RouterRefused(f"cluster.master_url is for a Slave, and this router is a {cluster.role}")
     if cluster.slave_urls and cluster.role is not Role.MASTER:
         raise RouterRefused(f"cluster.slave_urls is for a Master, and this router is a {cluster.role}")
-    _check_url("cluster.master_url", cluster.master_url)
-    _check_url("cluster.public_url", cluster.public_url)
-    for url in cluster.slave_urls:
-        _check_url("cluster.slave_urls", url.removeprefix(DNS_PREFIX))
-    for backend in config.backend.backends:
-        _check_url(f"backend {backend.name}: url", backend.url)
 
 
 def check_change(old: RouterConfig, new: RouterConfig) -> None:
@@ -60,12 +53,3 @@ def newer(given: RouterConfig, kept: str | None) -> RouterConfig:
     if stored.cluster.node_id != given.cluster.node_id or stored.generation <= given.generation:
         return given
     return stored
-
-
-def _check_url(name: str, url: str) -> None:
-    if not url:
-        return
-    try:
-        Origin.of(url)
-    except ValueError as error:
-        raise RouterRefused(f"{name}: {error}") from error

@@ -4,6 +4,7 @@ Errors: `PeerFailed` with a reason that a person can act on; nothing else leaves
 """
 
 import asyncio
+from dataclasses import replace
 from typing import TypeVar
 
 import orjson
@@ -32,18 +33,17 @@ class Peers:
     def __init__(self, client: UpstreamClient, tokens: ClusterTokens, *, timeout_s: float) -> None:
         self._client = client
         self._timeout_s = timeout_s
-        self._authorization = (b"Authorization", b"Bearer " + tokens.current.encode())
+        self._authorizations = authorizations(tokens)
 
     async def get(self, url: str, path: str, answer: type[Answer]) -> Answer:
         """`GET URL/router/v1/node/PATH`. Raises PeerFailed."""
-        request = UpstreamRequest("GET", f"{NODE_PREFIX}/{path}", (self._authorization,))
-        return await self._call(url, request, answer, self._timeout_s)
+        return await self._call(url, UpstreamRequest("GET", f"{NODE_PREFIX}/{path}"), answer, self._timeout_s)
 
     async def post(
         self, url: str, path: str, message: BaseModel, answer: type[Answer], *, timeout_s: float | None = -1
     ) -> Answer:
         """`POST URL/router/v1/node/PATH`. `timeout_s` None = no limit, left out = the poll timeout. Raises PeerFailed."""
-        headers = (self._authorization, (b"Content-Type", b"application/json"))
+        headers = [(b"Content-Type", b"application/json")]
         body = message.model_dump_json().encode()
         limit = self._timeout_s if timeout_s == -1 else timeout_s
         return await self._call(url, UpstreamRequest("POST", f"{NODE_PREFIX}/{path}", headers, body), answer, limit)
@@ -51,23 +51,37 @@ class Peers:
     async def _call(self, url: str, request: UpstreamRequest, answer: type[Answer], timeout_s: float | None) -> Answer:
         try:
             async with asyncio.timeout(timeout_s):
-                response = await self._client.request(Origin.of(url), request)
-                try:
-                    body = await response.read_all(MAX_ANSWER_BYTES)
-                finally:
-                    response.close()
+                status, body = await self._authorized(Origin.of(url), request)
         except TimeoutError as error:
             raise PeerFailed(f"no answer from {url} within {timeout_s:g}s") from error
         except (UpstreamError, BodyTooLarge) as error:
             raise PeerFailed(str(error)) from error
-        if response.status != 200:
-            raise _refusal(url, response.status, body)
+        if status != 200:
+            raise _refusal(url, status, body)
         try:
             return answer.model_validate(orjson.loads(body))
         except (orjson.JSONDecodeError, ValidationError) as error:
             raise PeerFailed(
                 f"{url} is no Turnout router, or of a version that this one does not understand"
             ) from error
+
+    async def _authorized(self, origin: Origin, request: UpstreamRequest) -> tuple[int, bytes]:
+        status, body = 0, b""
+        for authorization in self._authorizations:
+            attempt = replace(request, headers=(*request.headers, authorization))
+            response = await self._client.request(origin, attempt)
+            try:
+                status, body = response.status, await response.read_all(MAX_ANSWER_BYTES)
+            finally:
+                response.close()
+            if status != 401:
+                break
+        return status, body
+
+
+def authorizations(tokens: ClusterTokens) -> list[tuple[bytes, bytes]]:
+    """The headers that may let this router in, to be tried in this order while the answer is 401."""
+    return [(b"Authorization", b"Bearer " + token.encode()) for token in tokens.offered]
 
 
 def _refusal(url: str, status: int, body: bytes) -> PeerFailed:

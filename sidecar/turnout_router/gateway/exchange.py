@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from turnout_api.wire import MODEL_HEADER, REQUEST_ID, SERVE_PREFIX, STAGE_HEADER, ErrorBody
 from turnout_router.access import ClusterTokens
+from turnout_router.cluster.peers import authorizations
 from turnout_router.cluster.table import Endpoint
 from turnout_router.families import errors
 from turnout_router.families.errors import GatewayError
@@ -30,6 +31,7 @@ from turnout_router.upstream.interface import (
     Headers,
     Interrupted,
     NotSent,
+    Origin,
     UpstreamClient,
     UpstreamError,
     UpstreamRequest,
@@ -109,7 +111,7 @@ class Exchanges:
     ) -> None:
         self._client = client
         self._runtime = runtime
-        self._authorization = (b"Authorization", b"Bearer " + tokens.current.encode()) if tokens else None
+        self._authorizations = authorizations(tokens) if tokens else []
         self._stats = stats
         self._on_unreachable = on_unreachable
 
@@ -150,11 +152,8 @@ class Exchanges:
 
     async def _open_remote(self, endpoint: Endpoint, request: Outgoing, key: Key) -> Exchange:
         assert endpoint.origin is not None  # noqa: S101 - `open` chose this way for it
-        assert self._authorization is not None  # noqa: S101 - a remote endpoint registered with the cluster's token
         try:
-            response = await self._client.request(
-                endpoint.origin, self._to_slave(endpoint, request, self._authorization)
-            )
+            response = await self._ask_slave(endpoint.origin, endpoint.local_id, request)
             if stage := response.header(STAGE_HEADER.encode()):
                 if response.status == 401:
                     # the token was changed on one side: the next poll makes the node unhealthy, and says why
@@ -167,15 +166,24 @@ class Exchanges:
         queued = response.header(b"x-turnout-queued")
         return Exchange(response, float(queued) if queued else 0.0, lambda: self._stats.ended(key))
 
-    def _to_slave(self, endpoint: Endpoint, request: Outgoing, authorization: tuple[bytes, bytes]) -> UpstreamRequest:
+    async def _ask_slave(self, origin: Origin, local_id: str, request: Outgoing) -> UpstreamResponse:
         headers = [
             *request.headers,
-            authorization,
             (REQUEST_ID.encode(), request.request_id.encode()),
-            (MODEL_HEADER.encode(), endpoint.local_id.encode()),
+            (MODEL_HEADER.encode(), local_id.encode()),
         ]
-        body = request.body_for(endpoint.local_id) if request.body_for else None
-        return UpstreamRequest(request.method, SERVE_PREFIX + request.path, headers, body)
+        body = request.body_for(local_id) if request.body_for else None
+        *first, last = self._authorizations
+        for authorization in first:
+            response = await self._client.request(origin, _to_slave(request, [*headers, authorization], body))
+            if response.status != 401 or not response.header(STAGE_HEADER.encode()):
+                return response
+            response.close()  # the node itself refused the token, so nothing ran: it may know the previous one
+        return await self._client.request(origin, _to_slave(request, [*headers, last], body))
+
+
+def _to_slave(request: Outgoing, headers: Headers, body: bytes | None) -> UpstreamRequest:
+    return UpstreamRequest(request.method, SERVE_PREFIX + request.path, headers, body)
 
 
 def _to_backend(claim: Claim, request: Outgoing) -> UpstreamRequest:

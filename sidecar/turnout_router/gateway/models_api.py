@@ -44,6 +44,8 @@ def _named(name: str, usable: Iterable[PublicModel], table: RoutingTable) -> Pub
         raise errors.NothingServing(f"no node serves model '{bare}' now")
     if found is None:
         raise errors.UnknownModel(name, by_name)
+    if not found.available:
+        raise errors.NothingServing(f"no node serves model '{found.name}' now")
     return found
 
 

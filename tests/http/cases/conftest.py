@@ -17,6 +17,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 KEY = "gateway-0123456789abcdef"
+SNAPSHOT = "/router/v1/node/snapshot"
 PROBES = ("/v1/models", "/health")
 Headers = list[tuple[str, str]]
 
@@ -383,6 +384,42 @@ async def front(cluster: Any, way: str, until: Any) -> AsyncIterator[Callable[..
     for each in fronts:
         for client in each.clients:
             client.leave()
+
+
+@pytest.fixture
+async def pair(cluster: Any, raw_backend: Any) -> Callable[..., Awaitable[Any]]:
+    """Start two slaves, x and y, that serve one model each from a backend of its own, and their master."""
+
+    async def start(**settings: Any) -> tuple[Any, dict[str, RawBackend]]:
+        backends = {}
+        for name in ("x", "y"):
+            backends[name] = await raw_backend()
+            model = cluster.model("local-m", "public-m", backend_model="backend-m")
+            await cluster.slave(name, backends[name].url, model)
+        return await cluster.master(**settings), backends
+
+    return start
+
+
+@pytest.fixture
+async def raw_slave(raw_backend: Any) -> Callable[..., Awaitable[RawBackend]]:
+    """Start a peer that says it is a slave with one model, and answers requests as its script wants."""
+    from turnout_api.wire import ModelRecord, Snapshot  # noqa: PLC0415 - few cases write a snapshot
+
+    async def start(script: Script = chat, *, node_id: str = "gpu", family: str = "OpenAI") -> RawBackend:
+        slave: RawBackend = await raw_backend(script)
+        model = ModelRecord(
+            public_id="public-m", local_id="local-m", node_id=node_id, backend="b", backend_model="backend-m",
+            family=family, capabilities=["Text"], config_hash="sha256:1", available=True, loaded=True,
+        )  # fmt: skip
+        snapshot = Snapshot(
+            node_id=node_id, node=node_id, role="Slave", url=slave.url, instance="i", version="1", generation=0,
+            models=[model],
+        )  # fmt: skip
+        slave.fixed[SNAPSHOT] = snapshot.model_dump(mode="json")
+        return slave
+
+    return start
 
 
 @pytest.fixture

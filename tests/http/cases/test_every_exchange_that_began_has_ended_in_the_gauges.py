@@ -37,22 +37,11 @@ async def write_nonsense(seen: Any) -> None:
     seen.reset()
 
 
-@pytest.fixture
-async def pair(cluster: Any, raw_backend: Any) -> Any:
-    """A master with LeastLoaded over two slaves, and their backends."""
-    backends = {}
-    for name in ("x", "y"):
-        backends[name] = await raw_backend()
-        model = cluster.model("local-m", "public-m", backend_model="backend-m")
-        await cluster.slave(name, backends[name].url, model)
-    return await cluster.master(endpoint_policy="LeastLoaded"), backends
-
-
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_member_that_failed_fifty_times_and_healed_gets_its_share(
     pair: Any, client: Any, until: Any, idle: Any, stream: bool
 ) -> None:
-    master, backends = pair
+    master, backends = await pair(endpoint_policy="LeastLoaded")
     backends["x"].script = reset_after_the_headers
     body = {"model": "public-m", "messages": [], "stream": stream}
     while len(backends["x"].seen) < 50:

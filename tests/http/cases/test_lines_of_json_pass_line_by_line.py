@@ -14,19 +14,9 @@ BODY = b'{"model": "public-m", "messages": [{"role": "user", "content": "hi"}]}'
 
 
 @pytest.fixture
-async def ollama_front(cluster: Any, raw_backend: Any, until: Any) -> Any:
+async def ollama_front(cluster: Any, raw_slave: Any, until: Any) -> Any:
     """A master, and a raw peer that is a slave with a model on an Ollama server."""
-    from turnout_api.wire import ModelRecord, Snapshot  # noqa: PLC0415 - this test alone writes a snapshot
-
-    slave = await raw_backend()
-    model = ModelRecord(
-        public_id="public-m", local_id="local-m", node_id="gpu", backend="b", backend_model="backend-m",
-        family="Ollama", capabilities=["Text"], config_hash="sha256:1", available=True, loaded=True,
-    )  # fmt: skip
-    snapshot = Snapshot(
-        node_id="gpu", node="gpu", role="Slave", url=slave.url, instance="i", version="1", generation=0, models=[model]
-    )
-    slave.fixed["/router/v1/node/snapshot"] = snapshot.model_dump(mode="json")
+    slave = await raw_slave(family="Ollama")
     cluster.slave_urls.append(slave.url)
     master = await cluster.master(ready=False)
     await until(lambda: any(m.available for m in master.registry.models()), "the slave was polled")
