@@ -90,6 +90,7 @@ class RuntimeCore:
         self._seq = 0
         self._draining = False
         self._idle_since = now
+        self._settled_at = now
         self._effects: list[Effect] = []
         self._adopt(plan, now)
 
@@ -245,9 +246,9 @@ class RuntimeCore:
 
     # What can be asked
 
-    def next_deadline(self, now: float) -> float | None:
-        """When `on_time` must be called next; None = time alone changes nothing."""
-        return min(self._deadlines(now), default=None)
+    def next_deadline(self) -> float | None:
+        """When `on_time` must be called next, maybe at once; None = time alone changes nothing."""
+        return min(self._deadlines(), default=None)
 
     def unit(self, unit: str) -> UnitState:
         """A unit's state, to read. Raises KeyError."""
@@ -294,6 +295,7 @@ class RuntimeCore:
 
     def _settle(self, now: float) -> list[Effect]:
         """Everything that can happen now, after any event."""
+        self._settled_at = now
         self._finish_unloads(now)
         if self._plan.exclusive:
             self._share(now)
@@ -498,12 +500,13 @@ class RuntimeCore:
             self._effects.append(Refuse(ticket, _with_retry(type(error)(str(error), error.detail), retry_after_s)))
         model.waiting, model.loads = {}, {}
 
-    def _deadlines(self, now: float) -> Iterator[float]:
+    def _deadlines(self) -> Iterator[float]:
         for model in self._models.values():
             if model.waiting:
                 yield next(iter(model.waiting)).since + self._plan.max_queue_wait_s
         for unit in self._units.values():
-            if unit.retry_at > now and unit.phase is Phase.ABSENT and self._is_wanted(unit):
+            # One that passed since `_settle` looked is still to be acted on; one that it saw is up to other events.
+            if unit.retry_at > self._settled_at and unit.phase is Phase.ABSENT and self._is_wanted(unit):
                 yield unit.retry_at
 
     def _is_wanted(self, unit: UnitState) -> bool:

@@ -77,7 +77,8 @@ class LocalRuntime(NodeRuntime):
         self._backends: dict[str, _Backend] = {}
         self._answers: dict[Ticket, asyncio.Future[object]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None  # uvloop's has no time of its own when it is due at once
+        self._timer_at = 0.0
         self._running = False
         self.loads: deque[LoadRecord] = deque(maxlen=KEPT_LOADS)
         self._models = {model.id: model for model in config.models.local}
@@ -237,14 +238,15 @@ class LocalRuntime(NodeRuntime):
 
     def _arm(self) -> None:
         """One timer for the nearest deadline; one that fires too early finds nothing to do and is set again."""
-        deadline = self._core.next_deadline(now := _now()) if self._running else None
+        deadline = self._core.next_deadline() if self._running else None
         if self._timer is not None:
-            if deadline is not None and self._timer.when() <= asyncio.get_running_loop().time() + deadline - now:
+            if deadline is not None and self._timer_at <= deadline:
                 return
             self._timer.cancel()
             self._timer = None
         if deadline is not None:
-            self._timer = asyncio.get_running_loop().call_later(max(0.0, deadline - now), self._on_timer)
+            pause = max(0.0, deadline - _now())
+            self._timer, self._timer_at = asyncio.get_running_loop().call_later(pause, self._on_timer), deadline
 
     def _on_timer(self) -> None:
         self._timer = None

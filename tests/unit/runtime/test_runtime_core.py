@@ -171,9 +171,9 @@ def test_who_waited_too_long_is_refused_and_the_rest_stays():
     node.claim("a", "1")
     node.now = 30.0
     node.claim("a", "2")
-    assert node.core.next_deadline(30.0) == 60.0
+    assert node.core.next_deadline() == 60.0
     assert refused(node.core.on_time(60.0)) == [("1", QueueTimeout)]
-    assert node.core.next_deadline(60.0) == 90.0
+    assert node.core.next_deadline() == 90.0
     assert granted(node.release("first")) == ["2"]
 
 
@@ -246,8 +246,20 @@ def test_a_lost_process_is_started_again_after_a_pause_for_those_who_wait():
     assert loads(node.core.on_lost("u-a", "exited with 1", 5.0)) == []
     node.now = 5.0
     assert loads(node.release("first")) == []
-    assert node.core.next_deadline(5.0) == 6.0
+    assert node.core.next_deadline() == 6.0
     assert loads(node.core.on_time(6.0)) == [("u-a", ())]
+
+
+def test_a_pause_that_passes_after_the_last_look_is_still_a_deadline():
+    node = Node(plan("a", depth=1)).with_loaded("a")
+    node.claim("a", "2")
+    node.core.on_lost("u-a", "exited with 1", 5.0)
+    node.now = 5.999
+    node.release("first")
+    assert node.core.next_deadline() == 6.0, "however late this is asked"
+    assert loads(node.core.on_time(6.0)) == [("u-a", ())]
+    node.core.on_load_failed("u-a", "no", 6.1)
+    assert node.core.next_deadline() is None, "nobody waits any more"
 
 
 def test_a_kept_unit_starts_with_nobody_asking_and_again_when_it_is_lost():

@@ -286,7 +286,7 @@ class World(RuleBasedStateMachine):
             assert not model.has_slot
 
     def check_deadlines(self):
-        deadline = self.core.next_deadline(self.now)
+        deadline = self.core.next_deadline()
         for ticket in self.waiting:
             unit = self.core.model(ticket.model).unit
             assert deadline is not None
@@ -306,7 +306,7 @@ class World(RuleBasedStateMachine):
                 self.go_on(0)
             elif self.running:
                 self.end(min(self.running, key=lambda ticket: ticket.seq))
-            elif (deadline := self.core.next_deadline(self.now)) is not None and deadline < self.now + 100:
+            elif (deadline := self.core.next_deadline()) is not None and deadline < self.now + 100:
                 self.now = deadline
                 self.take(self.core.on_time(self.now))
         assert not self.waiting, "somebody starves"
