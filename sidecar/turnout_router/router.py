@@ -160,6 +160,10 @@ class Router:
         self.config = config
         await asyncio.to_thread(self.store.keep, CONFIG, config.model_dump_json())
         self.master.reconfigure(config)
+        if self._slave:
+            self._slave.reconfigure(config)
+        if self.peers:
+            self.peers.timeout_s = config.cluster.poll_timeout
         await self._refresh()
         log.info("%s serves configuration %d", config.cluster.node_id, config.generation)
         return True

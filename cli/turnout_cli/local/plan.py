@@ -26,7 +26,6 @@ FIXED_WHILE_RUNNING = (
     "store_dir",
     "token_file",
     "token_previous_file",
-    "sync_interval",
 )
 """Fields of `cluster` that a router reads once."""
 

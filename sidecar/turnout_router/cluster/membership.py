@@ -41,6 +41,10 @@ class SlaveMembership:
         self.failure = ""
         """Why the last registration failed; empty = it did not."""
 
+    def reconfigure(self, config: RouterConfig) -> None:
+        """Take another interval or master; it is used from the next registration on."""
+        self._cluster = config.cluster
+
     def start(self) -> None:
         """Register, now and for ever."""
         self._task = asyncio.create_task(self._run(), name="register")

@@ -32,12 +32,13 @@ class Peers:
 
     def __init__(self, client: UpstreamClient, tokens: ClusterTokens, *, timeout_s: float) -> None:
         self._client = client
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
+        """Of a call that says nothing else."""
         self._authorizations = authorizations(tokens)
 
     async def get(self, url: str, path: str, answer: type[Answer]) -> Answer:
         """`GET URL/router/v1/node/PATH`. Raises PeerFailed."""
-        return await self._call(url, UpstreamRequest("GET", f"{NODE_PREFIX}/{path}"), answer, self._timeout_s)
+        return await self._call(url, UpstreamRequest("GET", f"{NODE_PREFIX}/{path}"), answer, self.timeout_s)
 
     async def post(
         self, url: str, path: str, message: BaseModel, answer: type[Answer], *, timeout_s: float | None = -1
@@ -45,7 +46,7 @@ class Peers:
         """`POST URL/router/v1/node/PATH`. `timeout_s` None = no limit, left out = the poll timeout. Raises PeerFailed."""
         headers = [(b"Content-Type", b"application/json")]
         body = message.model_dump_json().encode()
-        limit = self._timeout_s if timeout_s == -1 else timeout_s
+        limit = self.timeout_s if timeout_s == -1 else timeout_s
         return await self._call(url, UpstreamRequest("POST", f"{NODE_PREFIX}/{path}", headers, body), answer, limit)
 
     async def _call(self, url: str, request: UpstreamRequest, answer: type[Answer], timeout_s: float | None) -> Answer:

@@ -27,11 +27,11 @@ else writes an error body.
     │   └── QueueTimeout          429 queue_timeout
     ├── Internal                  500 internal_error
     ├── BackendFault
-    │   ├── BackendUnreachable    502 backend_unreachable      it never got the request
     │   ├── BackendBroke          502 backend_broke            it may have run
     │   └── BackendTimeout        504 backend_timeout
     └── Unavailable
         ├── NothingServing        503 nothing_serving          declared, but no node serves it now
+        ├── BackendUnreachable    503 backend_unreachable      it never got the request
         ├── NotReady              503 backend_not_ready
         ├── LoadFailed            503 load_failed
         └── Draining              503 draining
@@ -263,10 +263,6 @@ class BackendFault(GatewayError):
     code = "backend_fault"
 
 
-class BackendUnreachable(BackendFault):
-    code = "backend_unreachable"
-
-
 class BackendBroke(BackendFault):
     code = "backend_broke"
 
@@ -286,6 +282,12 @@ class Unavailable(GatewayError):
 
 class NothingServing(Unavailable):
     code = "nothing_serving"
+
+
+class BackendUnreachable(Unavailable):
+    """No node of the model could be connected to: nothing has run, and the next poll finds out why."""
+
+    code = "backend_unreachable"
 
 
 class NotReady(Unavailable):

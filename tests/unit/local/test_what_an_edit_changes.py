@@ -36,15 +36,10 @@ def test_another_role_restarts_the_router(cluster: Cluster, manifest: Any) -> No
     assert changes(cluster(), cluster(text=alone)).restart == ("master",)
 
 
-def test_a_setting_that_a_router_reads_once_restarts_it(cluster: Cluster, manifest: Any) -> None:
+@pytest.mark.parametrize("setting", ["maxQueueDepth: 7", "syncInterval: 3s", "healthInterval: 3s", "pollTimeout: 3s"])
+def test_a_setting_is_taken_live(cluster: Cluster, manifest: Any, setting: str) -> None:
     before = manifest(("a", "m"))
-    after = before.replace("{role: Master}", "{role: Master, settings: {syncInterval: 3s}}")
-    assert set(changes(cluster(text=before), cluster(text=after)).restart) == {"master", "a"}
-
-
-def test_a_setting_that_routers_take_live_is_pushed(cluster: Cluster, manifest: Any) -> None:
-    before = manifest(("a", "m"))
-    after = before.replace("{role: Master}", "{role: Master, settings: {maxQueueDepth: 7}}")
+    after = before.replace("{role: Master}", f"{{role: Master, settings: {{{setting}}}}}")
     todo = changes(cluster(text=before), cluster(text=after))
     assert (set(todo.push), todo.restart) == ({"master", "a"}, ())
 
