@@ -6,6 +6,7 @@ answer is yes or no, never an exception. A token that is empty, short or a place
 """
 
 import hmac
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -24,6 +25,9 @@ PLACEHOLDERS = ("changeme", "change-me", "change_me", "placeholder", "replaceme"
 """A token that contains one of these was copied from an example."""
 
 
+log = logging.getLogger(__name__)
+
+
 class AccessError(Exception):
     """A secret that cannot be used; the message says which file and what to do."""
 
@@ -39,12 +43,41 @@ class Caller:
 
 
 class ClusterTokens:
-    """The token of the cluster, and the previous one while it is rotated out."""
+    """The token of the cluster, and the previous one while it is rotated out.
+
+    A Secret reaches the routers of a cluster at different times, up to a minute apart. So the files are read again when
+    they change, and a router that another one refuses with the new token tries the previous one.
+    """
 
     def __init__(self, current: str, previous: str = "") -> None:
+        self._stamp: object = None
+        self._take(current, previous)
+
+    @classmethod
+    def of(cls, cluster: ClusterConfig) -> "ClusterTokens":
+        """Those in the files of the configuration; `follow` keeps them so. Raises AccessError."""
+        stamp = _stamp_of(cluster)
+        tokens = cls(*_read_tokens(cluster))
+        tokens._stamp = stamp
+        return tokens
+
+    def follow(self, cluster: ClusterConfig) -> None:
+        """Read the files again if they, or their names, changed. Tokens that cannot be used change nothing. Blocks shortly."""
+        stamp = _stamp_of(cluster)
+        if self._stamp is None or stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self._take(*_read_tokens(cluster))
+        except AccessError as error:
+            log.warning("the cluster tokens stay what they were: %s", error)
+        else:
+            log.info("the cluster tokens were read again")
+
+    def _take(self, current: str, previous: str) -> None:
         self.offered = tuple(token for token in (current, previous) if token)
         """To show to other routers, in this order: one that has not taken up the new token yet knows the previous one."""
-        self._digests = [sha256(token.encode()).digest() for token in (current, previous) if token]
+        self._digests = [sha256(token.encode()).digest() for token in self.offered]
 
     def accepts(self, authorization: Sequence[str]) -> bool:
         """Whether these `Authorization` values (all that the request had) carry a valid token."""
@@ -88,9 +121,27 @@ def load_cluster_tokens(cluster: ClusterConfig) -> ClusterTokens | None:
         if cluster.role is Role.STANDALONE:
             return None
         raise AccessError(f"cluster.token_file is missing: a {cluster.role} needs the token that its cluster shares")
+    return ClusterTokens.of(cluster)
+
+
+def _read_tokens(cluster: ClusterConfig) -> tuple[str, str]:
+    """A previous token that is gone has been rotated out."""
     current = read_secret(cluster.token_file, "the cluster token")
-    previous = read_secret(cluster.token_previous_file, "the previous token") if cluster.token_previous_file else ""
-    return ClusterTokens(current, previous)
+    path = cluster.token_previous_file
+    return current, read_secret(path, "the previous token") if path and Path(path).exists() else ""
+
+
+def _stamp_of(cluster: ClusterConfig) -> object:
+    return tuple((path, _changed(path)) for path in (cluster.token_file, cluster.token_previous_file) if path)
+
+
+def _changed(path: str) -> tuple[int, int, int] | None:
+    """Differs when the file was written or, as a mounted Secret is, replaced."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def load_api_keys(access: AccessConfig) -> ApiKeys:

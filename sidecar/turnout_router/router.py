@@ -223,6 +223,8 @@ class Router:
             await self._refresh()
 
     async def _refresh(self) -> None:
+        if self.tokens:
+            await asyncio.to_thread(self.tokens.follow, self.config.cluster)
         self.registry.set_local(self.runtime.records())
         if self.keys and (names := self.registry.remembered()) != self._kept_names:
             self._kept_names = names

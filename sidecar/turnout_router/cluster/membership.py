@@ -37,6 +37,7 @@ class SlaveMembership:
         self._snapshot = snapshot
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
+        self._told: Snapshot | None = None
         self.registered = asyncio.Event()
         self.failure = ""
         """Why the last registration failed; empty = it did not."""
@@ -49,18 +50,24 @@ class SlaveMembership:
         """Register, now and for ever."""
         self._task = asyncio.create_task(self._run(), name="register")
 
+    def reconfigure(self, config: RouterConfig) -> None:
+        """Take another master or interval."""
+        if config.cluster.master_url != self._cluster.master_url:
+            self._told = None
+        self._cluster = config.cluster
+
     async def stop(self) -> None:
         """Stop registering."""
         await _stop(self._task)
 
     async def _run(self) -> None:
-        told: Snapshot | None = None
         due = self._clock()
         while True:
             snapshot = self._snapshot()
-            if snapshot != told or self._clock() >= due:
+            if snapshot != self._told or self._clock() >= due:
+                url = self._cluster.master_url
                 done = await self._register(snapshot)
-                told = snapshot if done else None
+                self._told = snapshot if done and url == self._cluster.master_url else None
                 interval = self._cluster.sync_interval if done else min(RETRY_S, self._cluster.sync_interval)
                 due = self._clock() + interval
                 if not done:
@@ -101,12 +108,14 @@ class MasterMembership:
         self._on_poll_failed = on_poll_failed
         self._resolved: dict[str, list[str]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._polling: set[str] = set()
+        self._polling: dict[str, bool] = {}
+        """URLs of polls that are out, and whether one more is to follow."""
         self._permit()
 
     def start(self) -> None:
-        """Poll, now and for ever."""
-        self._spawn(self._run(), "poll")
+        """Poll and resolve, now and for ever."""
+        self._spawn(self._resolve_for_ever(), "resolve")
+        self._spawn(self._poll_for_ever(), "poll")
 
     async def stop(self) -> None:
         """Stop polling."""
@@ -116,54 +125,77 @@ class MasterMembership:
     def reconfigure(self, config: RouterConfig) -> None:
         """Take other URLs and names; URLs that are new are polled at once."""
         self._config = config
-        before = set(self._registry.urls())
         self._permit()
-        for url in self._registry.urls():
-            if url not in before:
-                self.suspect(url)
 
     def suspect(self, url: str) -> None:
-        """The request path could not reach this node: poll it now, so that its models do not wait for the interval."""
-        if normalise(url) not in self._polling:
-            self._spawn(self._poll(normalise(url)), f"poll {url}")
+        """Something new is known of this node: poll it now, so that its models do not wait for the interval.
 
-    async def _run(self) -> None:
+        A poll that is out already may be of before: then one more follows it.
+        """
+        url = normalise(url)
+        if url in self._polling:
+            self._polling[url] = True
+        else:
+            self._poll_soon(url)
+
+    async def _poll_for_ever(self) -> None:
         while True:
-            await self._resolve()
-            await asyncio.gather(*(self._poll(url) for url in self._registry.urls() if url not in self._polling))
+            for url in self._registry.urls():
+                if url not in self._polling:
+                    self._poll_soon(url)
             await asyncio.sleep(self._config.cluster.health_interval)
 
-    async def _poll(self, url: str) -> None:
-        if self._peers is None:
-            return
-        self._polling.add(url)
+    def _poll_soon(self, url: str) -> None:
+        """Polls do not wait for each other: one that hangs delays no other node's news."""
+        if self._peers is not None:
+            self._polling[url] = False
+            self._spawn(self._poll_while_asked(url, self._peers), f"poll {url}")
+
+    async def _poll_while_asked(self, url: str, peers: Peers) -> None:
         try:
-            snapshot = await self._peers.get(url, "snapshot", Snapshot)
+            while True:
+                self._polling[url] = False
+                await self._poll(url, peers)
+                if not self._polling[url]:
+                    return
+        finally:
+            del self._polling[url]
+
+    async def _poll(self, url: str, peers: Peers) -> None:
+        try:
+            snapshot = await peers.get(url, "snapshot", Snapshot)
         except PeerFailed as error:
             self._on_poll_failed(url)
             if self._registry.on_poll_failed(url, str(error)):
                 log.warning("node at %s is unhealthy: %s", url, error)
         else:
             self._registry.on_polled(url, snapshot, self._clock())
-        finally:
-            self._polling.discard(url)
 
-    async def _resolve(self) -> None:
-        named = [url for url in self._config.cluster.slave_urls if url.startswith(DNS_PREFIX)]
-        for entry in named:
-            found = await _addresses(entry.removeprefix(DNS_PREFIX))
-            if found is not None:  # a name service that is down changes nothing
-                self._resolved[entry] = found
-        if named:
-            self._permit()
+    async def _resolve_for_ever(self) -> None:
+        while True:
+            cluster = self._config.cluster
+            named = [url for url in cluster.slave_urls if url.startswith(DNS_PREFIX)]
+            await asyncio.gather(*(self._resolve(entry) for entry in named))
+            if named:
+                self._permit()
+            await asyncio.sleep(cluster.health_interval)
+
+    async def _resolve(self, entry: str) -> None:
+        found = await _addresses(entry.removeprefix(DNS_PREFIX))
+        if found is not None:  # a name service that is down changes nothing
+            self._resolved[entry] = found
 
     def _permit(self) -> None:
+        """Tell the registry who may register. URLs that are new are polled at once."""
+        before = set(self._registry.urls())
         urls: list[str] = []
         for entry in self._config.cluster.slave_urls:
             urls += self._resolved.get(entry, []) if entry.startswith(DNS_PREFIX) else [entry]
         taken = {frontend.model_name for frontend in self._config.frontends}
         taken |= {recipe.public_id for recipe in self._config.recipes}
         self._registry.permit(urls, self._config.names, taken=taken)
+        for url in set(self._registry.urls()) - before if self._tasks else ():
+            self.suspect(url)
 
     def _spawn(self, work: Coroutine[object, object, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
@@ -174,11 +206,13 @@ class MasterMembership:
 async def _addresses(url: str) -> list[str] | None:
     """The URL once for each address of its host; None when the name service did not answer, [] for no such name."""
     parts = urlsplit(url)
-    port = parts.port or 80
+    port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
         found = await asyncio.get_running_loop().getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         return [] if error.errno in {socket.EAI_NONAME, socket.EAI_NODATA} else None
+    except UnicodeError:  # `a..b`, or a label of more than 63 letters
+        return []
     return _urls(parts.scheme, (str(address[0]) for *_, address in found), port)
 
 

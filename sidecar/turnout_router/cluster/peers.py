@@ -34,7 +34,7 @@ class Peers:
         self._client = client
         self.timeout_s = timeout_s
         """Of a call that says nothing else."""
-        self._authorizations = authorizations(tokens)
+        self._tokens = tokens
 
     async def get(self, url: str, path: str, answer: type[Answer]) -> Answer:
         """`GET URL/router/v1/node/PATH`. Raises PeerFailed."""
@@ -68,7 +68,7 @@ class Peers:
 
     async def _authorized(self, origin: Origin, request: UpstreamRequest) -> tuple[int, bytes]:
         status, body = 0, b""
-        for authorization in self._authorizations:
+        for authorization in authorizations(self._tokens):
             attempt = replace(request, headers=(*request.headers, authorization))
             response = await self._client.request(origin, attempt)
             try:

@@ -111,7 +111,7 @@ class Exchanges:
     ) -> None:
         self._client = client
         self._runtime = runtime
-        self._authorizations = authorizations(tokens) if tokens else []
+        self._tokens = tokens
         self._stats = stats
         self._on_unreachable = on_unreachable
 
@@ -173,7 +173,8 @@ class Exchanges:
             (MODEL_HEADER.encode(), local_id.encode()),
         ]
         body = request.body_for(local_id) if request.body_for else None
-        *first, last = self._authorizations
+        assert self._tokens is not None  # noqa: S101 - a remote endpoint registered with the cluster's token
+        *first, last = authorizations(self._tokens)
         for authorization in first:
             response = await self._client.request(origin, _to_slave(request, [*headers, authorization], body))
             if response.status != 401 or not response.header(STAGE_HEADER.encode()):
