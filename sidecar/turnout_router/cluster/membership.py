@@ -37,7 +37,6 @@ class SlaveMembership:
         self._snapshot = snapshot
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
-        self._told: Snapshot | None = None
         self.registered = asyncio.Event()
         self.failure = ""
         """Why the last registration failed; empty = it did not."""
@@ -50,24 +49,18 @@ class SlaveMembership:
         """Register, now and for ever."""
         self._task = asyncio.create_task(self._run(), name="register")
 
-    def reconfigure(self, config: RouterConfig) -> None:
-        """Take another master or interval."""
-        if config.cluster.master_url != self._cluster.master_url:
-            self._told = None
-        self._cluster = config.cluster
-
     async def stop(self) -> None:
         """Stop registering."""
         await _stop(self._task)
 
     async def _run(self) -> None:
+        told: Snapshot | None = None
         due = self._clock()
         while True:
             snapshot = self._snapshot()
-            if snapshot != self._told or self._clock() >= due:
-                url = self._cluster.master_url
+            if snapshot != told or self._clock() >= due:
                 done = await self._register(snapshot)
-                self._told = snapshot if done and url == self._cluster.master_url else None
+                told = snapshot if done else None
                 interval = self._cluster.sync_interval if done else min(RETRY_S, self._cluster.sync_interval)
                 due = self._clock() + interval
                 if not done:
