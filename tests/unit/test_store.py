@@ -42,3 +42,25 @@ async def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(sqlite3.DatabaseError, match="newer"):
         Store.open(str(tmp_path))
+
+
+async def test_a_disk_that_cannot_be_written_for_a_while_costs_the_rows_of_that_while() -> None:
+    dropped: list[str] = []
+    store = Store.open("", on_dropped=dropped.append)
+    store.query("PRAGMA query_only = ON")
+    store.add_request(RequestRecord("lost", 0.0, "/"))
+    store.add_load(LoadRecord("m", 1.0, 2.5, ()))
+    store.query("PRAGMA query_only = OFF")
+    store.add_request(RequestRecord("kept", 0.0, "/"))
+    assert [row[0] for row in store.query("SELECT request_id FROM requests")] == ["kept"]
+    assert sorted(dropped) == ["loads", "requests"]
+    await store.close()
+
+
+async def test_a_query_reads_rows_that_the_writer_took_and_has_not_written() -> None:
+    store = Store.open("")
+    store.add_request(RequestRecord("r1", 0.0, "/"))
+    store._hand_over()
+    store.add_request(RequestRecord("r2", 0.0, "/"))
+    assert [row[0] for row in store.query("SELECT request_id FROM requests")] == ["r1", "r2"]
+    await store.close()

@@ -1,13 +1,16 @@
 """`router.db`: SQLite in WAL mode, STRICT tables, numbered migrations, one writer.
 
 The request path never waits for the disk: rows go to a bounded buffer, and one task writes what has gathered in a
-thread, `FLUSH_INTERVAL_S` apart. A row that finds the buffer full is dropped and counted. `close` writes the rest.
+thread, `FLUSH_INTERVAL_S` apart. A row that finds the buffer full is dropped and counted, and so are the rows of a write
+that failed: a disk that was full for a while costs what was to be written then, and nothing after. `close` writes the rest.
 """
 
 import asyncio
+import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from operator import attrgetter
@@ -23,6 +26,9 @@ _COLUMNS = [field.name for field in fields(RequestRecord)]
 _VALUES = attrgetter(*_COLUMNS)  # dataclasses.astuple copies deeply: a tenth of the CPU of a request
 _INSERT_REQUEST = f"INSERT INTO requests ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - names of our own dataclass
 _INSERT_LOAD = "INSERT INTO loads (model, started_at, seconds, displaced, error) VALUES (?, ?, ?, ?, ?)"
+_TABLE_OF = {_INSERT_REQUEST: "requests", _INSERT_LOAD: "loads"}
+
+log = logging.getLogger(__name__)
 
 MIGRATIONS: Sequence[str] = (
     """
@@ -50,6 +56,7 @@ class Store:
         self._lock = threading.Lock()  # the writer's thread and `keep` share one connection
         self._on_dropped = on_dropped
         self._rows: list[tuple[str, tuple[object, ...]]] = []
+        self._batches: deque[list[tuple[str, tuple[object, ...]]]] = deque()
         self._writer: asyncio.Task[None] | None = None
 
     @classmethod
@@ -75,7 +82,8 @@ class Store:
             self._writer.cancel()
             with suppress(asyncio.CancelledError):
                 await self._writer
-        await asyncio.to_thread(self._write, self._taken())
+        self._hand_over()
+        await asyncio.to_thread(self._write)
         self._connection.close()
 
     def add_request(self, record: RequestRecord) -> None:
@@ -100,7 +108,8 @@ class Store:
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:
         """Read rows, those still buffered included. Blocks."""
-        self._write(self._taken())
+        self._hand_over()
+        self._write()
         with self._lock:
             return self._connection.execute(sql, parameters).fetchall()
 
@@ -114,22 +123,38 @@ class Store:
         while True:
             await asyncio.sleep(FLUSH_INTERVAL_S)
             if self._rows:
-                await asyncio.to_thread(self._write, self._taken())
+                self._hand_over()
+                await asyncio.to_thread(self._write)
 
-    def _taken(self) -> list[tuple[str, tuple[object, ...]]]:
+    def _hand_over(self) -> None:
         # on the loop's thread, so that no row is added to a list that a writer has already read
         rows, self._rows = self._rows, []
-        return rows
+        self._batches.append(rows)
 
-    def _write(self, rows: list[tuple[str, tuple[object, ...]]]) -> None:
-        by_statement: dict[str, list[tuple[object, ...]]] = {}
-        for sql, row in rows:
-            by_statement.setdefault(sql, []).append(row)
+    def _write(self) -> None:
+        """Write every batch that was handed over, those of a writer that has not begun included."""
         with self._lock:
-            self._connection.execute("BEGIN")
-            for sql, batch in by_statement.items():
-                self._connection.executemany(sql, batch)
-            self._connection.execute("COMMIT")
+            by_statement: dict[str, list[tuple[object, ...]]] = {}
+            while self._batches:
+                for sql, row in self._batches.popleft():
+                    by_statement.setdefault(sql, []).append(row)
+            try:
+                self._insert(by_statement)
+            except sqlite3.Error:
+                log.exception("rows could not be written and are lost")
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                for sql, batch in by_statement.items():
+                    for _ in batch:
+                        self._on_dropped(_TABLE_OF[sql])
+
+    def _insert(self, by_statement: Mapping[str, list[tuple[object, ...]]]) -> None:
+        if not by_statement:
+            return
+        self._connection.execute("BEGIN")
+        for sql, batch in by_statement.items():
+            self._connection.executemany(sql, batch)
+        self._connection.execute("COMMIT")
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
