@@ -167,21 +167,23 @@ class _Judge:
         served = {key: resource for key, resource in admission.admitted.items() if key not in lacking}
         return lacking | _each(_dependent_problems, served, self._world(served))
 
-    def _world(self, admitted: Mapping[Key, Resource]) -> World:
+    def _world(self, admitted: Mapping[Key, Resource], waiting: Sequence[Resource] = ()) -> World:
         in_order = [admitted[declared.key] for declared in self._objects if declared.key in admitted]
         return world_of(
             admitted,
             placement=self._placement,
             declared_nodes=self._declared_nodes,
-            ledger=grown_ledger(self._ledger, in_order, before=self._last.values()),
+            ledger=grown_ledger(self._ledger, in_order, waiting=waiting, before=self._last.values()),
         )
 
     def _judged(self, admission: Admission, lacking: Mapping[Key, _Problems]) -> _Judged:
         served = {key: resource for key, resource in admission.admitted.items() if key not in lacking}
+        waiting = [admission.admitted[key] for key in lacking]
         problems = {**lacking, **admission.conflicts, **self._refused}
         kept = {d.key: self._last[d.key] for d in self._objects if d.key in self._last}
         accepted = {d.key: d.resource for d in self._objects if d.resource and d.key not in problems}
-        return _Judged(world=self._world(served), served=served, problems=problems, last_accepted={**kept, **accepted})
+        world = self._world(served, waiting)
+        return _Judged(world=world, served=served, problems=problems, last_accepted={**kept, **accepted})
 
 
 def _unique(objects: Sequence[Declared]) -> tuple[list[Declared], dict[int, Verdict]]:

@@ -130,16 +130,22 @@ def holders(resources: Iterable[Resource]) -> dict[tuple[str, str], tuple[str, s
 
 
 def grown_ledger(
-    ledger: identity.Ledger, resources: Iterable[Resource], *, before: Iterable[Resource] = ()
+    ledger: identity.Ledger,
+    resources: Iterable[Resource],
+    *,
+    waiting: Iterable[Resource] = (),
+    before: Iterable[Resource] = (),
 ) -> dict[str, list[str]]:
     """The ledger with every model of the resources in it. Their order decides who keeps a bare name.
 
-    `before` is what was accepted last: a model that was edited since keeps its name.
+    `before` is what was accepted last: a model that was edited since keeps its name. `waiting` are objects that are not
+    served now: they bring no model, but nobody gets their names.
     """
     resources = list(resources)
     ledger = identity.follow(ledger, holders(before), holders(resources))
     seen = [pair for node in resources if isinstance(node, RouterNode) for pair in identities(node)]
     taken = {r.model_name for r in resources if isinstance(r, FrontendModel)}
     taken |= {r.spec.public_id for r in resources if isinstance(r, SplitRecipe)}
+    taken |= {public_id for node in waiting if isinstance(node, RouterNode) for public_id, _ in identities(node)}
     grown = identity.extend(ledger, seen, taken=taken)
     return {public_id: grown[public_id] for public_id in sorted(grown)}

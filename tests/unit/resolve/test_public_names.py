@@ -146,6 +146,17 @@ def test_names_of_a_slave_are_kept_while_its_master_is_away(make):
     assert [v.reason for v in back.verdicts] == ["Accepted", "Accepted", "NameConflict"]
 
 
+def test_no_suffix_makes_a_name_of_a_node_that_waits_for_its_master(make):
+    first, other = make.node("a", {"id": "m", "contextWindow": 1}), make.node("b", {"id": "m", "contextWindow": 2})
+    waits = make.node("waits", {"id": "m-2"}, masterRef={"name": "later"})
+    before = make.resolved(make.master(), first, waits, other)
+
+    after = make.resolved(make.master(), first, make.node("waits", {"id": "m-2"}), other, before=before)
+
+    assert before.verdicts[2].reason == "MasterNotFound"
+    assert [v.reason for v in after.verdicts] == ["Accepted"] * 4
+
+
 def test_an_object_that_waits_for_a_name_does_not_get_it_from_an_edit_that_fails(make):
     """The waiting one is the oldest; the holder tries to move to a name that is taken, and keeps the one that it has."""
     default = {"targets": [{"model": "m"}]}
