@@ -9,17 +9,16 @@ import secrets
 import sys
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, BinaryIO
 from urllib.parse import urlsplit
 
 import orjson
 import typer
-import yaml
 from rich.console import Console
 from rich.progress import Progress
 
+from turnout_cli.output import Output, print_document
 from turnout_cli.replaying.account import Account, Entry
 from turnout_cli.replaying.sender import Clock, GatewayUnusable, Replay, Sending, open_session, served_models
 from turnout_cli.replaying.summary import Summary, render, summarise
@@ -27,14 +26,6 @@ from turnout_cli.replaying.trace import TraceError, TraceRow, read_trace
 
 LEAD_S = 0.1
 """Between the start of the run and the time of its first row."""
-
-
-class Output(StrEnum):
-    """How the result is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    YAML = "yaml"
 
 
 def replay(
@@ -146,7 +137,5 @@ def _show(summary: Summary, output: Output, title: str) -> None:
     match output:
         case Output.TABLE:
             Console().print(render(summary, title), highlight=False)
-        case Output.JSON:
-            print(orjson.dumps(summary.document(), option=orjson.OPT_INDENT_2).decode())
-        case Output.YAML:
-            print(yaml.safe_dump(summary.document(), sort_keys=False), end="")
+        case Output.JSON | Output.YAML:
+            print_document(summary.document(), output)

@@ -17,8 +17,9 @@ import typer
 
 from turnout_api.manifests import Finding
 from turnout_api.resolve import dump_accepted, load_accepted
-from turnout_cli.local.desired import Desired, Unreadable, resolved, texts
+from turnout_cli.local.desired import Desired, Unreadable, resolved
 from turnout_cli.local.plan import ClusterPlan, LocalPlacement, changes, plan_of
+from turnout_cli.local.reading import texts
 from turnout_cli.local.state import State, StateError, StateFolder
 from turnout_cli.local.supervisor import ClusterFailed, Supervisor
 from turnout_cli.local.watching import edits

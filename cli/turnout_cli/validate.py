@@ -6,32 +6,22 @@ Exit codes: 0 = every object is accepted (warnings may be there), 1 = one is not
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 import typer
-import yaml
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from turnout_api.manifests import Finding, Manifest, read
 from turnout_api.resolve import PlacedAnywhere, Verdict, declare, resolve
+from turnout_cli.output import Output, print_document
+from turnout_cli.sources import expand, text_of
 
 STDIN = "-"
-_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _WIDTH_WITHOUT_TERMINAL = 200
 """Columns where nobody says how wide the output is: a pipe or a log of CI."""
-
-
-class Output(StrEnum):
-    """How the result is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    YAML = "yaml"
 
 
 def validate(
@@ -47,10 +37,8 @@ def validate(
     match output:
         case Output.TABLE:
             _print_table(report)
-        case Output.JSON:
-            sys.stdout.write(orjson.dumps(report.as_data(), option=orjson.OPT_INDENT_2).decode() + "\n")
-        case Output.YAML:
-            yaml.safe_dump(report.as_data(), sys.stdout, sort_keys=False, allow_unicode=True)
+        case Output.JSON | Output.YAML:
+            print_document(report.as_data(), output)
     raise typer.Exit(0 if report.ok else 1)
 
 
@@ -101,7 +89,7 @@ def gather(files: Iterable[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
     errors: list[Finding] = []
     for file in files:
         try:
-            sources += [(name, _text(name)) for name in _expand(file)]
+            sources += _sources(file)
         except (OSError, UnicodeDecodeError) as error:
             errors.append(Finding(file, 1, f"cannot be read: {getattr(error, 'strerror', None) or error}"))
     return sources, errors
@@ -123,19 +111,16 @@ def _judge_namespace(manifests: Sequence[Manifest]) -> list[Judged]:
     return [Judged(manifest, verdict) for manifest, verdict in zip(manifests, verdicts, strict=True)]
 
 
-def _expand(file: str) -> list[str]:
-    """The file itself, or what is in the folder, in the order in which `kubectl apply -R` takes it."""
-    folder = Path(file)
-    if file == STDIN or not folder.is_dir():
-        return [file]
-    inside = sorted(str(path) for path in folder.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
+def _sources(file: str) -> list[tuple[str, str]]:
+    """The file under the name that was given, or each manifest of the folder under its own."""
+    if file == STDIN:
+        return [(file, sys.stdin.read())]
+    if not Path(file).is_dir():
+        return [(file, text_of(Path(file)))]
+    inside = expand(Path(file))
     if not inside:
         raise FileNotFoundError(None, "the folder holds no YAML or JSON files")
-    return inside
-
-
-def _text(file: str) -> str:
-    return sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
+    return [(str(path), text_of(path)) for path in inside]
 
 
 def _print_table(report: Report) -> None:

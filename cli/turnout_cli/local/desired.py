@@ -1,4 +1,4 @@
-"""What the manifests ask for: read, resolved, and judged in lines that a person can act on.
+"""What the manifests ask for: resolved, and judged in lines that a person can act on. Pure.
 
 An edit that cannot be read at all (no YAML, a file that is gone) leaves everything as it was. One that can be read is
 resolved: objects that are not acceptable keep what was accepted of them last, the others apply.
@@ -6,15 +6,11 @@ resolved: objects that are not acceptable keep what was accepted of them last, t
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from turnout_api import manifests
 from turnout_api.manifests import Finding, Manifest, Reading
 from turnout_api.resolve import Declared, Key, Placement, Problem, Resolution, Verdict, by_namespace, declare, resolve
 from turnout_api.resources import Resource, RouterNode
-from turnout_cli.local.watching import SUFFIXES
-
-MAX_FILE_BYTES = 16 * 1024 * 1024
 
 
 class Unreadable(Exception):
@@ -29,17 +25,6 @@ class Desired:
     errors: tuple[Finding, ...]
     """Why objects are not accepted."""
     warnings: tuple[Finding, ...]
-
-
-def texts(files: Sequence[Path], *, without: Path) -> dict[str, str]:
-    """File name → text, of files and of the manifests in folders, but for what is in `without`. Raises Unreadable."""
-    try:
-        found = {str(path): _text(path) for given in files for path in _expand(given, without)}
-    except (OSError, UnicodeDecodeError) as error:
-        raise Unreadable(f"a manifest cannot be read: {error}") from error
-    if not found:
-        raise Unreadable(f"no manifest ({', '.join(sorted(SUFFIXES))}) in {', '.join(map(str, files))}")
-    return found
 
 
 def resolved(
@@ -66,22 +51,6 @@ def resolved(
     errors = [finding for manifest, verdict in judged for finding in _findings(manifest, verdict, verdict.problems)]
     warnings = [finding for manifest, verdict in judged for finding in _findings(manifest, verdict, verdict.warnings)]
     return Desired(resolution, tuple(errors), (*warnings, *_not_local(declared)))
-
-
-def _expand(given: Path, without: Path) -> list[Path]:
-    """The file, or the manifests in the folder in the order in which `kubectl apply -R` takes them."""
-    if not given.is_dir():
-        return [given]
-    inside = (path for path in given.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-    return sorted(path for path in inside if not path.absolute().is_relative_to(without))
-
-
-def _text(path: Path) -> str:
-    with path.open("rb") as file:
-        content = file.read(MAX_FILE_BYTES + 1)
-    if len(content) > MAX_FILE_BYTES:
-        raise Unreadable(f"{path} is larger than {MAX_FILE_BYTES} bytes: that is no manifest")
-    return content.decode()
 
 
 def _readable(reading: Reading) -> Sequence[Manifest]:

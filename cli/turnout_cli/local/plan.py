@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from turnout_api.config import RouterConfig
-from turnout_api.resolve.interface import NodePlacement, Resolution, Where
+from turnout_api.resolve import NodePlacement, Resolution, Where
 from turnout_api.resources import RouterNode
 from turnout_api.vocabulary import Role
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from watchfiles import Change, awatch
 
+from turnout_cli.sources import SUFFIXES
+
 SETTLE_MS, STEP_MS = 200, 50
 """Changes that come closer together than SETTLE_MS are one."""
 ANYWAY_MS = 5000
 """Read again this often in any case: some file systems report nothing, and an edit may come before the watch begins."""
-SUFFIXES = frozenset({".yaml", ".yml"})
 
 
 async def edits(files: Sequence[Path]) -> AsyncIterator[None]:

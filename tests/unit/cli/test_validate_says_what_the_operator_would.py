@@ -165,6 +165,12 @@ def test_a_folder_is_read_with_everything_in_it(validate_json):
     ]
 
 
+def test_a_folder_is_read_in_the_order_of_kubectl(validate_json):
+    _, said = validate_json({"site/a-b/x.yaml": FRONTEND, "site/a/x.yaml": GOOD}, "site")
+
+    assert [resource["file"] for resource in said["resources"]] == ["site/a/x.yaml", "site/a/x.yaml", "site/a-b/x.yaml"]
+
+
 def test_a_folder_of_json_is_read_as_kubectl_reads_it(validate_json):
     master = json.dumps(yaml.safe_load(GOOD.partition("---")[0]))
 

@@ -6,18 +6,27 @@ from typing import Any
 
 import pytest
 
-from turnout_cli.local.desired import Desired, Unreadable, texts
+from turnout_cli.local.desired import Desired, Unreadable
+from turnout_cli.local.reading import texts
+from turnout_cli.sources import MAX_FILE_BYTES
 
 Resolve = Callable[..., Desired]
 
 
 def test_a_folder_is_read_as_kubectl_reads_it_but_for_the_state_folder(tmp_path: Path) -> None:
-    for name in ("b.yaml", "a/c.yml", "notes.txt", ".turnout/nodes/x/router.yaml"):
+    for name in ("b.yaml", "a/c.yml", "a-b/d.json", "notes.txt", ".turnout/nodes/x/router.yaml"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name)
     found = texts([tmp_path], without=tmp_path / ".turnout")
-    assert [Path(name).name for name in found] == ["c.yml", "b.yaml"]
+    assert [Path(name).name for name in found] == ["c.yml", "d.json", "b.yaml"]
+
+
+def test_a_file_that_is_too_large_for_a_manifest_is_named(tmp_path: Path) -> None:
+    with (tmp_path / "video.yaml").open("wb") as file:
+        file.truncate(MAX_FILE_BYTES + 1)
+    with pytest.raises(Unreadable, match=r"larger than .*video\.yaml"):
+        texts([tmp_path], without=tmp_path / "state")
 
 
 def test_a_missing_file_and_an_empty_folder_are_named(tmp_path: Path) -> None:

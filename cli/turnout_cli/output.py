@@ -1,0 +1,25 @@
+"""How a command prints what it found out: a table for people, JSON or YAML for programs."""
+
+import sys
+from enum import StrEnum
+from typing import Literal
+
+import orjson
+import yaml
+
+
+class Output(StrEnum):
+    """How the result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def print_document(document: object, output: Literal[Output.JSON, Output.YAML]) -> None:
+    """Print for programs."""
+    match output:
+        case Output.JSON:
+            sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
+        case Output.YAML:
+            yaml.safe_dump(document, sys.stdout, sort_keys=False, allow_unicode=True)
