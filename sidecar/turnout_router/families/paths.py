@@ -113,6 +113,14 @@ class Endpoint:
         """The gateway answers it without a backend."""
         return self.capability is None
 
+    @property
+    def every_backend_serves_it(self) -> bool:
+        """A 404 on it speaks of something else than the path, and passes as it is."""
+        return self.path in _SERVED_BY_ALL
+
+
+_SERVED_BY_ALL = frozenset({"/v1/chat/completions", "/v1/completions"})
+
 
 @dataclass(frozen=True, slots=True)
 class Match:

@@ -270,7 +270,7 @@ def _nothing(model: PublicModel, needs: frozenset[Capability], path: paths.Endpo
 
 def _plan_of(upstream: UpstreamResponse, answer: CIMultiDict[str], path: paths.Endpoint, model: str) -> Plan:
     names = ModelNames(model)
-    if upstream.status in MAY_MEAN_NO_SUCH_PATH:
+    if upstream.status in MAY_MEAN_NO_SUCH_PATH and not path.every_backend_serves_it:
 
         def or_refuse(body: bytes) -> bytes:
             if refusals.refuses_path(upstream.status, body):

@@ -40,6 +40,8 @@ def _named(name: str, usable: Iterable[PublicModel], table: RoutingTable) -> Pub
     by_name = {model.name: model for model in usable}
     bare = name.removesuffix(DEFAULT_TAG)
     found = by_name.get(name) or by_name.get(bare)
+    if found is None and {name, bare} & table.models.keys():
+        raise errors.Forbidden(f"this API key may not use model '{bare}'")
     if found is None and {name, bare} & table.declared:
         raise errors.NothingServing(f"no node serves model '{bare}' now")
     if found is None:

@@ -10,7 +10,7 @@ STATUSES = {
 }  # fmt: skip
 REFUSAL = {
     "error": {
-        "message": "the prompt is too long for this model",
+        "message": "the prompt is too long",
         "type": "invalid_request_error",
         "code": "context_length_exceeded",
     }
