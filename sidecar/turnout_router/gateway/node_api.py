@@ -32,7 +32,7 @@ from turnout_router.families import errors, headers
 from turnout_router.families.errors import GatewayError
 from turnout_router.families.multipart import parse_form
 from turnout_router.families.names import rewrite_request_model
-from turnout_router.gateway import loading
+from turnout_router.gateway import endings, loading
 from turnout_router.gateway.answers import json_response, node_error_response, to_multidict
 from turnout_router.gateway.exchange import STAGE_SENT, STAGE_UNSENT, AttemptFailed, Exchange, Outgoing
 from turnout_router.gateway.intake import read_body, request_id_of
@@ -193,7 +193,10 @@ class NodeApi:
         upstream = exchange.response
         passed = to_multidict(headers.to_client(upstream.headers))
         passed[QUEUED_HEADER] = f"{exchange.queued_s:.3f}"
-        return await relay(request, upstream, Plan(upstream.status, passed), record)
+        # Towards the master every answer is framed, so what ends with its connection is checked for its end here.
+        checked = endings.needs_check(upstream) and endings.is_document(upstream)
+        plan = Plan(upstream.status, passed, whole=bytes) if checked else Plan(upstream.status, passed)
+        return await relay(request, upstream, plan, record)
 
 
 def _refused(status: int, code: str, message: str) -> web.Response:

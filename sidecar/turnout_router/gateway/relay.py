@@ -19,6 +19,7 @@ from multidict import CIMultiDict
 
 from turnout_router.families import errors
 from turnout_router.families.names import EventTooLong
+from turnout_router.gateway import endings
 from turnout_router.gateway.exchange import AttemptFailed
 from turnout_router.store.records import RequestRecord
 from turnout_router.upstream.interface import BodyTooLarge, Interrupted, UpstreamResponse
@@ -76,13 +77,16 @@ async def _stream(
     if length is not None:
         response.content_length = length
     transform = plan.transform
+    tail = endings.Tail(upstream)
     await response.prepare(request)
     try:
         while chunk := await upstream.read():
+            tail.feed(chunk)
             out = transform.feed(chunk) if transform else chunk
             if out:
                 record.bytes_out += len(out)
                 await response.write(out)
+        tail.check()
     except (Interrupted, EventTooLong):
         record.outcome, record.code = "broken", errors.BackendBroke.code
         last = plan.broken() if plan.broken else b""
@@ -100,13 +104,15 @@ async def _stream(
 
 async def _read_all(upstream: UpstreamResponse, limit: int) -> bytes:
     try:
-        return await upstream.read_all(limit)
+        body = await upstream.read_all(limit)
+        endings.check_document(upstream, body)
     except Interrupted as error:
         message = "the model's backend broke off its answer"
         raise AttemptFailed(errors.BackendBroke(message), unsent=False) from error
     except BodyTooLarge as error:
         message = f"the backend's answer is longer than {limit} bytes"
         raise AttemptFailed(errors.BackendBroke(message), unsent=False) from error
+    return body
 
 
 def cut(request: web.BaseRequest) -> None:
