@@ -14,13 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
-
 from turnout_api.resources import API_VERSION, GROUP, KINDS, Resource
-from turnout_api.resources.refusals import Path, Refusal, nearest, refusals
+from turnout_api.resources.common import DEFAULT_NAMESPACE
+from turnout_api.resources.refusals import Path, nearest
 from turnout_api.yamlnodes import Composed, Unreadable, compose
-
-_DEFAULT_NAMESPACE = "default"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,14 +30,6 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.message}"
-
-
-class ManifestError(Exception):
-    """Manifests cannot be used. `findings` says why, one for each place."""
-
-    def __init__(self, findings: Iterable[Finding]) -> None:
-        self.findings = tuple(sorted(findings))
-        super().__init__("\n".join(map(str, self.findings)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +45,12 @@ class Manifest:
     @property
     def name(self) -> str:
         """Name of the object; empty where the file gives none."""
-        return str(self._metadata.get("name") or "")
+        return str(_metadata(self.document).get("name") or "")
 
     @property
     def namespace(self) -> str:
         """Namespace of the object."""
-        return str(self._metadata.get("namespace") or _DEFAULT_NAMESPACE)
-
-    @property
-    def _metadata(self) -> Mapping[str, Any]:
-        metadata = self.document.get("metadata")
-        return metadata if isinstance(metadata, Mapping) else {}
+        return str(_metadata(self.document).get("namespace") or DEFAULT_NAMESPACE)
 
     def line_of(self, path: Path = ()) -> int:
         """The line of a field; of the nearest field around it where it is not written."""
@@ -77,21 +61,6 @@ class Manifest:
     def where(self, path: Path = ()) -> str:
         """`cluster.yaml:31`."""
         return f"{self.file}:{self.line_of(path)}"
-
-    def refusals(self) -> list[Refusal]:
-        """What the schema refuses; empty = `resource` gives the object."""
-        try:
-            self.kind.parse(self.document)
-        except ValidationError as refused:
-            return refusals(self.kind, refused)
-        return []
-
-    def resource(self) -> Resource:
-        """The typed object. Raises ManifestError with each refusal at its line."""
-        found = [Finding(self.file, self.line_of(refusal.path), refusal.message) for refusal in self.refusals()]
-        if found:
-            raise ManifestError(found)
-        return self.kind.parse(self.document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +78,6 @@ def read(sources: Iterable[tuple[str, str]]) -> Reading:
     for file, text in sources:
         reader.read(file, text)
     return Reading(tuple(reader.manifests), tuple(reader.problems), tuple(reader.notes))
-
-
-def load(path: str, text: str) -> list[Manifest]:
-    """The objects of one file, each valid by its schema. Raises ManifestError with everything that is wrong."""
-    reading = read([(path, text)])
-    refused = [
-        Finding(path, manifest.line_of(refusal.path), refusal.message)
-        for manifest in reading.manifests
-        for refusal in manifest.refusals()
-    ]
-    if reading.problems or refused:
-        raise ManifestError([*reading.problems, *refused])
-    return list(reading.manifests)
 
 
 @dataclass(slots=True)
@@ -156,7 +112,7 @@ class _Reader:
             self.problems.append(Finding(file, lines.get(("kind",), line), problem))
             return
         if version != API_VERSION:
-            named = f"{kind} {_name(document)}".strip()
+            named = f"{kind} {_metadata(document).get('name') or ''}".strip()
             self.notes.append(Finding(file, line, f"{named}: not of {GROUP}, passed over"))
             return
         manifest = Manifest(KINDS[kind], document, file, lines)
@@ -200,6 +156,6 @@ def _not_ours_but_meant(version: str, kind: str) -> str:
     return "" if version == API_VERSION else f"{version} is not served: write apiVersion: {API_VERSION}"
 
 
-def _name(document: Mapping[str, Any]) -> str:
+def _metadata(document: Mapping[str, Any]) -> Mapping[str, Any]:
     metadata = document.get("metadata")
-    return str(metadata.get("name") or "") if isinstance(metadata, Mapping) else ""
+    return metadata if isinstance(metadata, Mapping) else {}

@@ -8,9 +8,8 @@ from pydantic import ValidationError
 from turnout_api.resolve.interface import Declared, Problem
 from turnout_api.resolve.reasons import Reason
 from turnout_api.resources import KINDS, Resource
+from turnout_api.resources.common import DEFAULT_NAMESPACE
 from turnout_api.resources.refusals import refusals
-
-_DEFAULT_NAMESPACE = "default"
 
 REASON_OF_RULE = {
     "duplicate": Reason.DUPLICATE_ID,
@@ -39,7 +38,7 @@ def declare(manifest: Mapping[str, Any]) -> Declared:
     generation = meta.get("generation", 0)
     return Declared(
         kind=kind,
-        namespace=str(meta.get("namespace") or _DEFAULT_NAMESPACE),
+        namespace=str(meta.get("namespace") or DEFAULT_NAMESPACE),
         name=str(meta.get("name", "")),
         resource=resource,
         problems=problems,

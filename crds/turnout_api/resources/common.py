@@ -15,6 +15,7 @@ GROUP = "turnout.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 CATEGORY = "turnout"
+DEFAULT_NAMESPACE = "default"
 
 LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 SUBDOMAIN_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
@@ -109,7 +110,7 @@ class ObjectMeta(Part):
     """Metadata of an object: what Turnout reads, and the other fields that Kubernetes knows, so that misspelt ones are found."""
 
     name: Annotated[str, Field(min_length=1, max_length=253, pattern=SUBDOMAIN_PATTERN)]
-    namespace: Annotated[str, Field(max_length=63, pattern=LABEL_PATTERN)] = "default"
+    namespace: Annotated[str, Field(max_length=63, pattern=LABEL_PATTERN)] = DEFAULT_NAMESPACE
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     uid: str = ""

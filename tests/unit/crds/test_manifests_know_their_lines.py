@@ -2,7 +2,8 @@
 
 import pytest
 
-from turnout_api.manifests import ManifestError, load, read
+from turnout_api.manifests import Finding, read
+from turnout_api.resolve import declare
 
 CLUSTER = """\
 # A comment, and the objects of a small cluster.
@@ -40,10 +41,18 @@ def header(kind="RouterNode", name="gpu-a"):
     return f"apiVersion: turnout.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec:\n"
 
 
+def load(path, text):
+    reading = read([(path, text)])
+    assert reading.problems == ()
+    return list(reading.manifests)
+
+
 def said(text, path="a.yaml"):
-    with pytest.raises(ManifestError) as caught:
-        load(path, text)
-    return [str(finding) for finding in caught.value.findings]
+    """What is wrong, by reading and by the schema, at its place."""
+    reading = read([(path, text)])
+    refused = [(manifest, problem) for manifest in reading.manifests for problem in declare(manifest.document).problems]
+    found = [Finding(path, manifest.line_of(problem.path), problem.message) for manifest, problem in refused]
+    return [str(finding) for finding in sorted([*reading.problems, *found])]
 
 
 def test_several_documents_become_typed_objects_with_their_places():
@@ -51,7 +60,7 @@ def test_several_documents_become_typed_objects_with_their_places():
 
     assert (node.kind.__name__, node.namespace, node.name) == ("RouterNode", "default", "gpu-a")
     assert (pool.kind.__name__, pool.namespace, pool.name) == ("ModelPool", "gpu", "fast")
-    assert node.resource().spec.models[1].id == "flux"
+    assert declare(node.document).resource.spec.models[1].id == "flux"
     assert node.where() == "cluster.yaml:2"
     assert node.line_of(("spec", "backends", 0, "url")) == 10
     assert node.line_of(("spec", "models", 0, "backend")) == 12
@@ -217,7 +226,10 @@ spec:
 """
     (pool,) = load("a.yaml", text)
 
-    assert [(member.model, member.weight) for member in pool.resource().spec.members] == [("a", 3), ("b", 3)]
+    assert [(member.model, member.weight) for member in declare(pool.document).resource.spec.members] == [
+        ("a", 3),
+        ("b", 3),
+    ]
 
 
 def test_json_is_yaml():
