@@ -20,6 +20,8 @@ RULE_HEADER = "x-turnout-rule"
 LENT_HEADER = "x-turnout-lent-to"
 STAGE_HEADER = "x-turnout-stage"
 """On a router's own error answer: `unsent` = no backend saw the request, so another node may get it."""
+QUEUED_HEADER = "x-turnout-queued"
+"""On a slave's answer: seconds that the request waited for its slot there."""
 
 
 class _Message(BaseModel):

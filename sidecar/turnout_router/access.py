@@ -41,6 +41,10 @@ class Caller:
     models: frozenset[str] | None = None
     """Public names that it may use; None = all."""
 
+    def may_use(self, model: str) -> bool:
+        """Whether its key is for the model of that public name."""
+        return self.models is None or model in self.models
+
 
 class ClusterTokens:
     """The token of the cluster, and the previous one while it is rotated out.

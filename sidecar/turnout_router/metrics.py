@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 UNKNOWN = "unknown"
-SECONDS = (0.001, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class _Readings(Collector):
 
 
 class Metrics:
-    """Counters and histograms that the router writes, gauges that are read from their owners."""
+    """Counters that the router writes, gauges that are read from their owners."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -50,10 +49,6 @@ class Metrics:
     @cached_property
     def requests(self) -> Counter:
         return self._counter("requests", "Client requests that ended.", "model", "node", "outcome")
-
-    @cached_property
-    def queued_seconds(self) -> Histogram:
-        return Histogram("turnout_queued_seconds", "Waited for a slot.", ["model"], buckets=SECONDS, registry=self.registry)  # fmt: skip
 
     @cached_property
     def refused(self) -> Counter:

@@ -27,7 +27,7 @@ from turnout_router.gateway.health_api import health_routes
 from turnout_router.gateway.listener import listen
 from turnout_router.gateway.node_api import NodeApi
 from turnout_router.gateway.select import EndpointStats
-from turnout_router.metrics import Metrics, Sample
+from turnout_router.metrics import UNKNOWN, Metrics, Sample
 from turnout_router.runtime.interface import NodeRuntime
 from turnout_router.runtime.node import LocalRuntime
 from turnout_router.startable import RouterRefused, check_change, check_startable, newer
@@ -207,7 +207,7 @@ class Router:
         """A request ended: exactly one row and one count for each."""
         self.open_requests -= 1
         self.metrics.inflight.dec()
-        self.metrics.request_ended(record.model or "unknown", record.node, record.outcome)
+        self.metrics.request_ended(record.model or UNKNOWN, record.node, record.outcome)
         if record.code:
             self.metrics.refused.labels(record.code).inc()
         self.store.add_request(record)

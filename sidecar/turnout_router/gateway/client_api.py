@@ -34,7 +34,7 @@ from turnout_router.gateway import loading, models_api, outgoing, select, select
 from turnout_router.gateway.answers import error_response, json_response, to_multidict
 from turnout_router.gateway.exchange import AttemptFailed, Exchange
 from turnout_router.gateway.intake import read_body, request_id_of
-from turnout_router.gateway.relay import Plan, relay
+from turnout_router.gateway.relay import Plan, broken_off, relay
 from turnout_router.store.records import Outcome, RequestRecord
 from turnout_router.upstream.interface import UpstreamResponse
 
@@ -181,7 +181,7 @@ class _Inference:
         await loading.load(self._router.runtime, self._router.peers, endpoint, unload=unload)
         record.status, record.outcome = 200, "ok"
         line = load_answer(answer_form(self._path), model.name, time.time(), unload=unload)
-        response = web.Response(body=line, content_type=translation.NDJSON if facts.stream else "application/json")
+        response = web.Response(body=line, content_type=errors.NDJSON if facts.stream else errors.JSON)
         response.headers[REQUEST_ID] = record.request_id
         return response
 
@@ -216,7 +216,7 @@ class _Inference:
         model = table.models.get(facts.model)
         if model is None and path.api is ApiFamily.OLLAMA:
             model = table.models.get(facts.model.removesuffix(models_api.DEFAULT_TAG))
-        if model is None or not selectorless.allowed(self._caller, model.name):
+        if model is None or not self._caller.may_use(model.name):
             raise self._unusable(facts.model)
         needs = paths.needs(path, has_images=facts.has_images)
         candidates = select.order(
@@ -237,11 +237,11 @@ class _Inference:
     def _unusable(self, name: str) -> GatewayError:
         table = self._router.registry.table
         if name in table.declared:
-            if not selectorless.allowed(self._caller, name):
+            if not self._caller.may_use(name):
                 return errors.Forbidden(f"this API key may not use model '{name}'")
             self._record.model = name
             return errors.NothingServing(f"no node serves model '{name}' now")
-        return errors.UnknownModel(name, [known for known in table.models if selectorless.allowed(self._caller, known)])
+        return errors.UnknownModel(name, [known for known in table.models if self._caller.may_use(known)])
 
     def _plan(self, exchange: Exchange, endpoint: Endpoint, model: PublicModel, facts: RequestFacts) -> Plan:
         upstream, path = exchange.response, self._path
@@ -280,7 +280,7 @@ def _plan_of(upstream: UpstreamResponse, answer: CIMultiDict[str], path: paths.E
         return Plan(upstream.status, answer, whole=or_refuse)
 
     def broken() -> bytes:
-        return stream_error(path.stream, errors.BackendBroke("the model's backend broke off its answer"))
+        return stream_error(path.stream, broken_off())
 
     match upstream.header(b"content-type").partition(b";")[0].strip().lower():
         case b"application/json":

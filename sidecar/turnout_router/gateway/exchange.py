@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import orjson
 from pydantic import ValidationError
 
-from turnout_api.wire import MODEL_HEADER, REQUEST_ID, SERVE_PREFIX, STAGE_HEADER, ErrorBody
+from turnout_api.wire import MODEL_HEADER, QUEUED_HEADER, REQUEST_ID, SERVE_PREFIX, STAGE_HEADER, ErrorBody
 from turnout_router.access import ClusterTokens
 from turnout_router.cluster.peers import authorizations
 from turnout_router.cluster.table import Endpoint
@@ -40,6 +40,8 @@ from turnout_router.upstream.interface import (
 )
 
 MAX_ERROR_BYTES = 1024 * 1024
+ERROR_TIMEOUT_S = 5.0
+"""A slave whose error does not come to its end has said enough with its status."""
 STAGE_UNSENT = b"unsent"
 STAGE_SENT = b"sent"
 
@@ -163,7 +165,7 @@ class Exchanges:
             if isinstance(error, NotSent):
                 self._on_unreachable(str(endpoint.origin))
             raise _of_upstream(error) from error
-        queued = response.header(b"x-turnout-queued")
+        queued = response.header(QUEUED_HEADER.encode())
         return Exchange(response, float(queued) if queued else 0.0, lambda: self._stats.ended(key))
 
     async def _ask_slave(self, origin: Origin, local_id: str, request: Outgoing) -> UpstreamResponse:
@@ -196,7 +198,7 @@ def _to_backend(claim: Claim, request: Outgoing) -> UpstreamRequest:
 async def _of_slave(response: UpstreamResponse, stage: bytes) -> AttemptFailed:
     """The slave's own error, said again as ours."""
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(ERROR_TIMEOUT_S):
             body = await response.read_all(MAX_ERROR_BYTES)
     except (TimeoutError, BodyTooLarge, Interrupted):
         body = b""

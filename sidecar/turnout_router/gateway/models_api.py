@@ -13,7 +13,6 @@ from turnout_router.families import errors, listing, paths
 from turnout_router.families.errors import ApiFamily
 from turnout_router.families.listing import ListedModel
 from turnout_router.families.paths import Operation
-from turnout_router.gateway.selectorless import allowed
 
 DEFAULT_TAG = ":latest"
 """Ollama's clients put it behind a name that has no tag."""
@@ -21,7 +20,7 @@ DEFAULT_TAG = ":latest"
 
 def answer(path: paths.Endpoint, name: str, table: RoutingTable, caller: Caller, since: float) -> bytes:
     """The body of one of the listing paths. `since`: wall clock at which the names were known. Raises GatewayError."""
-    usable = [model for model in table.models.values() if allowed(caller, model.name)]
+    usable = [model for model in table.models.values() if caller.may_use(model.name)]
     up = [_listed(model, since) for model in usable if model.available]
     match path.operation:
         case Operation.LIST_MODELS:

@@ -20,6 +20,7 @@ from turnout_api.vocabulary import Role
 from turnout_api.wire import (
     MODEL_HEADER,
     NODE_PREFIX,
+    QUEUED_HEADER,
     SERVE_PREFIX,
     ConfigAccepted,
     ErrorBody,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from turnout_router.router import Router
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-QUEUED_HEADER = "x-turnout-queued"
 log = logging.getLogger(__name__)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -107,12 +107,16 @@ async def _read_all(upstream: UpstreamResponse, limit: int) -> bytes:
         body = await upstream.read_all(limit)
         endings.check_document(upstream, body)
     except Interrupted as error:
-        message = "the model's backend broke off its answer"
-        raise AttemptFailed(errors.BackendBroke(message), unsent=False) from error
+        raise AttemptFailed(broken_off(), unsent=False) from error
     except BodyTooLarge as error:
         message = f"the backend's answer is longer than {limit} bytes"
         raise AttemptFailed(errors.BackendBroke(message), unsent=False) from error
     return body
+
+
+def broken_off() -> errors.BackendBroke:
+    """What a client is told of an answer that did not come to its end."""
+    return errors.BackendBroke("the model's backend broke off its answer")
 
 
 def cut(request: web.BaseRequest) -> None:

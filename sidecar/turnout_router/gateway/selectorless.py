@@ -28,16 +28,11 @@ async def choose(router: "Router", path: paths.Endpoint, caller: Caller) -> Choi
     return _only_model(router, path, path.capability, caller)
 
 
-def allowed(caller: Caller, name: str) -> bool:
-    """Whether this key may use the model."""
-    return caller.models is None or name in caller.models
-
-
 def _only_model(router: "Router", path: paths.Endpoint, capability: Capability, caller: Caller) -> Choice:
     usable = [
         model
         for model in router.registry.table.models.values()
-        if capability in model.capabilities and allowed(caller, model.name)
+        if capability in model.capabilities and caller.may_use(model.name)
     ]
     up = [model for model in usable if model.available]
     if not up:
@@ -52,7 +47,7 @@ async def _transcription(router: "Router", caller: Caller) -> Choice:
     found = [
         (model, endpoint)
         for model in router.registry.table.models.values()
-        if allowed(caller, model.name)
+        if caller.may_use(model.name)
         for endpoint in model.endpoints
         if endpoint.available and Capability.TRANSCRIPTION in endpoint.capabilities
     ]

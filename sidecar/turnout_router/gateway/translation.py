@@ -5,13 +5,12 @@ import time
 from multidict import CIMultiDict
 
 from turnout_router.families import ollama_answers, paths
-from turnout_router.families.errors import BackendBroke
+from turnout_router.families.errors import JSON, NDJSON
 from turnout_router.families.ollama import AnswerForm, answer_form
 from turnout_router.families.ollama_answers import StreamTranslator
-from turnout_router.gateway.relay import Plan
+from turnout_router.gateway.relay import Plan, broken_off
 from turnout_router.upstream.interface import UpstreamResponse
 
-NDJSON = "application/x-ndjson"
 _OF_THE_BACKENDS_FORMAT = ("Content-Type", "Content-Length", "Cache-Control")
 
 
@@ -29,9 +28,9 @@ def plan(
     for name in _OF_THE_BACKENDS_FORMAT:
         headers.popall(name, None)
     if upstream.status >= 400:
-        headers["Content-Type"] = "application/json"
+        headers["Content-Type"] = JSON
         return Plan(upstream.status, headers, whole=ollama_answers.error_answer)
-    headers["Content-Type"] = NDJSON if stream else "application/json"
+    headers["Content-Type"] = NDJSON if stream else JSON
     if upstream.header(b"content-type").startswith(b"text/event-stream"):
         lines = _Lines(form, model, began)
         return Plan(upstream.status, headers, transform=lines, broken=lines.broken)
@@ -55,4 +54,4 @@ class _Lines:
         return self._translator.flush(time.time())
 
     def broken(self) -> bytes:
-        return self._translator.fail(BackendBroke("the model's backend broke off its answer"))
+        return self._translator.fail(broken_off())

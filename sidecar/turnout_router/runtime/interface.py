@@ -115,9 +115,6 @@ class NodeRuntime(Protocol):
     async def reconfigure(self, config: RouterConfig) -> None:
         """Take a new configuration: what is gone drains, what is new appears, what is unchanged is not disturbed."""
 
-    def family(self, model: str) -> Family:
-        """Backend family of a local model. Raises UnknownModel."""
-
     def records(self) -> list[ModelRecord]:
         """The models of this node, with availability (its lane is ready) and why not."""
 

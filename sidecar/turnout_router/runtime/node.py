@@ -33,7 +33,7 @@ from turnout_router.runtime.effects import (
     Ticket,
     Unloaded,
 )
-from turnout_router.runtime.interface import Claim, LoadRecord, NodeRuntime, UnknownModel
+from turnout_router.runtime.interface import Claim, LoadRecord, NodeRuntime
 from turnout_router.runtime.plan import backend_key, plan_of
 from turnout_router.runtime.state import ModelState, Phase, UnitState
 from turnout_router.upstream.interface import UpstreamClient
@@ -151,13 +151,6 @@ class LocalRuntime(NodeRuntime):
         self._families = _families(config)
         self._add_backends(fresh)
         self._carry_out(self._core.reconfigure(plan_of(config), _now()))
-
-    def family(self, model: str) -> Family:
-        """Backend family of a local model. Raises UnknownModel."""
-        declared = self._models.get(model)
-        if declared is None:
-            raise UnknownModel(model)
-        return self._families[declared.backend]
 
     def records(self) -> list[ModelRecord]:
         """The models of this node, with availability and why not."""
