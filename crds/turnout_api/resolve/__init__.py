@@ -18,7 +18,7 @@ or, once one of them is served, the other.
 """
 
 from turnout_api.resolve.core import by_namespace, resolve
-from turnout_api.resolve.declare import declare, declare_all
+from turnout_api.resolve.declare import declare
 from turnout_api.resolve.interface import (
     Declared,
     Key,
@@ -47,7 +47,6 @@ __all__ = [
     "Where",
     "by_namespace",
     "declare",
-    "declare_all",
     "dump_accepted",
     "load_accepted",
     "resolve",

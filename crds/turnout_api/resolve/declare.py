@@ -1,6 +1,6 @@
 """A manifest → `Declared`: the typed object, or what its schema refuses, in words for the person who wrote it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -44,11 +44,6 @@ def declare(manifest: Mapping[str, Any]) -> Declared:
         problems=problems,
         generation=generation if isinstance(generation, int) else 0,
     )
-
-
-def declare_all(manifests: Sequence[Mapping[str, Any]]) -> list[Declared]:
-    """`declare` of each of Turnout's kinds among manifests; others are passed over."""
-    return [declare(manifest) for manifest in manifests if manifest.get("kind") in KINDS]
 
 
 def _parse(known: type[Resource], manifest: Mapping[str, Any]) -> tuple[Resource | None, tuple[Problem, ...]]:

@@ -1,7 +1,7 @@
 """Server-sent events, read from bytes that were cut anywhere.
 
 Lines end in LF, CRLF or CR. Comments and the fields `id` and `retry` say nothing here. Nothing is bounded here: whoever
-feeds counts what is fed.
+feeds counts what is fed, or looks at what is held.
 """
 
 import re
@@ -27,6 +27,11 @@ class EventReader:
         self._held = bytearray()
         self._kind = b""
         self._data: list[bytes] = []
+
+    @property
+    def held_bytes(self) -> int:
+        """What has come of an event that is not whole yet."""
+        return len(self._held) + sum(map(len, self._data))
 
     def feed(self, chunk: bytes) -> list[Event]:
         """The events that `chunk` completes."""

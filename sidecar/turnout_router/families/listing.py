@@ -60,7 +60,7 @@ def ollama_ps(models: Iterable[ListedModel], now: float) -> bytes:
     listed = []
     for model in models:
         if model.loaded:
-            tag = _tag(model) | {"expires_at": _timestamp(now), "size_vram": 0}
+            tag = _tag(model) | {"expires_at": timestamp(now), "size_vram": 0}
             del tag["modified_at"]
             listed.append(tag | ({"context_length": model.context_window} if model.context_window else {}))
     return orjson.dumps({"models": listed})
@@ -78,7 +78,7 @@ def ollama_show(model: ListedModel) -> bytes:
             "modelfile": "",
             "parameters": "",
             "template": "",
-            "modified_at": _timestamp(model.created_at),
+            "modified_at": timestamp(model.created_at),
             "details": _details(model),
             "model_info": info,
             "capabilities": capabilities,
@@ -99,7 +99,7 @@ def _tag(model: ListedModel) -> dict[str, object]:
     return {
         "name": model.name,
         "model": model.name,
-        "modified_at": _timestamp(model.created_at),
+        "modified_at": timestamp(model.created_at),
         "size": 0,
         "digest": model.digest.removeprefix("sha256:"),
         "details": _details(model),
@@ -118,5 +118,6 @@ def _details(model: ListedModel) -> dict[str, object]:
     }
 
 
-def _timestamp(seconds: float) -> str:
+def timestamp(seconds: float) -> str:
+    """A moment of the wall clock, as Ollama writes it."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

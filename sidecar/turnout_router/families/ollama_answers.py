@@ -17,11 +17,12 @@ and from there to the end), since clients divide by them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import orjson
 
 from turnout_router.families.errors import BackendBroke, GatewayError, StreamKind, stream_error
+from turnout_router.families.events import Event, EventReader
+from turnout_router.families.listing import timestamp
 from turnout_router.families.ollama import AnswerForm
 from turnout_router.families.refusals import backend_message, message_of
 
@@ -78,17 +79,17 @@ class StreamTranslator:
         self._model = model
         self._started_at = started_at
         self._first_at: float | None = None
-        self._rest = b""
-        self._data: list[bytes] = []
+        self._events = EventReader()
         self._calls = _CallPieces()
         self._finish_reason = ""
         self._final: _Json = {}  # usage and timings
 
     def feed(self, data: bytes, now: float) -> bytes:
         """The lines that `data` completes."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        written = b"".join([self._read(line.removesuffix(b"\r"), now) for line in lines])
-        if len(self._rest) + sum(map(len, self._data)) > MAX_EVENT_BYTES:
+        if self.is_finished:
+            return b""
+        written = b"".join([self._read(event, now) for event in self._events.feed(data)])
+        if self._events.held_bytes > MAX_EVENT_BYTES:
             written += self.fail(BackendBroke("the backend sent an event without an end"))
         return written
 
@@ -105,34 +106,27 @@ class StreamTranslator:
         """The stream broke: its last line says so."""
         if self.is_finished:
             return b""
-        self.is_finished, self._rest, self._data = True, b"", []
+        self.is_finished, self._events = True, EventReader()
         return stream_error(StreamKind.NDJSON, error)
 
-    def _read(self, line: bytes, now: float) -> bytes:
+    def _read(self, event: Event, now: float) -> bytes:
         if self.is_finished:
             return b""
-        if line.startswith(b"data:"):
-            self._data.append(line[5:].removeprefix(b" "))
-        elif line.startswith(b"error:"):  # older llama.cpp servers
-            self._data.append(b'{"error":' + line[6:] + b"}")
-        elif not line and self._data:
-            data, self._data = b"\n".join(self._data), []
-            try:
-                return self._event(data, now)
-            except BackendBroke as error:
-                return self.fail(error)
-        return b""
+        try:
+            return self._take(event, now)
+        except BackendBroke as error:
+            return self.fail(error)
 
-    def _event(self, data: bytes, now: float) -> bytes:
-        if data.strip() == b"[DONE]":
+    def _take(self, event: Event, now: float) -> bytes:
+        if event.data.strip() == b"[DONE]":
             return self._end(now)
         try:
-            chunk = orjson.loads(data)
+            chunk = orjson.loads(event.data)
         except orjson.JSONDecodeError:
             raise BackendBroke("the backend sent an event that is not JSON") from None
         if not isinstance(chunk, dict):
             return b""
-        if chunk.get("error"):
+        if event.kind == b"error" or chunk.get("error"):
             raise BackendBroke(message_of(chunk) or "the backend reported an error")
         for field in ("usage", "timings"):
             if isinstance(chunk.get(field), dict):
@@ -218,7 +212,7 @@ def _line(
     form: AnswerForm, model: str, now: float, text: str, *, thinking: str = "", calls: Sequence[_Json] = ()
 ) -> _Json:
     """One line or answer, without `done`."""
-    line: _Json = {"model": model, "created_at": _timestamp(now)}
+    line: _Json = {"model": model, "created_at": timestamp(now)}
     if form is AnswerForm.GENERATE:
         line["response"] = text
         return line | ({"thinking": thinking} if thinking else {})
@@ -316,7 +310,3 @@ def _milliseconds(stated: object, measured_s: float) -> int:
 
 def _nanoseconds(seconds: float) -> int:
     return max(0, int(seconds * _NS))
-
-
-def _timestamp(now: float) -> str:
-    return datetime.fromtimestamp(now, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -9,7 +9,7 @@ Failures wake the reader and are raised by it, never set on a future: nobody may
 import asyncio
 from typing import Protocol
 
-from turnout_router.upstream.interface import HIGH_WATER_BYTES, BodyTooLarge, Interrupted, Origin
+from turnout_router.upstream.interface import HIGH_WATER_BYTES, BodyTooLarge, Interrupted, Origin, UpstreamResponse
 
 
 class Sender(Protocol):
@@ -81,15 +81,7 @@ class Answer:
         if announced and not self._complete and int(announced) > limit:
             self.close()
             raise BodyTooLarge(f"{announced.decode()} bytes, more than {limit}")
-        pieces = []
-        size = 0
-        while piece := await self.read():
-            pieces.append(piece)
-            size += len(piece)
-            if size > limit:
-                self.close()
-                raise BodyTooLarge(f"more than {limit} bytes")
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return await read_to_end(self, limit)
 
     def close(self) -> None:
         self._pieces.clear()
@@ -142,3 +134,16 @@ class Answer:
         except asyncio.CancelledError:
             self.close()
             raise
+
+
+async def read_to_end(response: UpstreamResponse, limit: int) -> bytes:
+    """`UpstreamResponse.read_all` by `read` alone."""
+    pieces = []
+    size = 0
+    while piece := await response.read():
+        pieces.append(piece)
+        size += len(piece)
+        if size > limit:
+            response.close()
+            raise BodyTooLarge(f"more than {limit} bytes")
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -12,7 +12,8 @@ left as it is, headers included: its reader may know it.
 
 import zlib
 
-from turnout_router.upstream.interface import BodyTooLarge, Interrupted, UpstreamResponse
+from turnout_router.upstream.answer import read_to_end
+from turnout_router.upstream.interface import Interrupted, UpstreamResponse
 
 STEP_BYTES = 256 * 1024
 
@@ -109,15 +110,7 @@ class DecodedResponse:
             self._decoder.feed(data)
 
     async def read_all(self, limit: int) -> bytes:
-        pieces = []
-        size = 0
-        while piece := await self.read():
-            pieces.append(piece)
-            size += len(piece)
-            if size > limit:
-                self.close()
-                raise BodyTooLarge(f"more than {limit} bytes")
-        return b"".join(pieces)
+        return await read_to_end(self, limit)
 
     def close(self) -> None:
         self._inner.close()
