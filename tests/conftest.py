@@ -3,7 +3,8 @@
 - What holds for every test: no example has a deadline, and in CI nothing skips.
 - The table of good and bad objects, for the tests of every judge: a test that takes `case` runs once for each entry.
 - With xdist, a folder whose tests share something dear (a control plane, a real model) goes to one worker. By folder and not by
-  the mark `xdist_group`: pytest-xdist 3.8 marks tests by a private field that pytest 9.2 no longer has, so the mark does nothing.
+  the mark `xdist_group`: pytest-xdist 3.8 marks tests by a private field that pytest 9.2 no longer has, so the mark would do
+  nothing.
 """
 
 import json

@@ -23,6 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from turnout_router.backends.process import free_port
+
 ROOT = Path(__file__).resolve().parents[2]
 HOME = Path(os.environ.get("BENCH_HOME") or Path.home() / ".cache" / "turnout-bench")
 KEY = "bench-0123456789abcdef"
@@ -150,13 +152,6 @@ def await_port(process: "subprocess.Popen[bytes]", port: int) -> None:
         else:
             return
     raise SystemExit(f"nothing listens on {port}")
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def page(rows: dict[str, list[dict[str, Any]]], rounds: int) -> str:

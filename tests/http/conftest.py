@@ -1,7 +1,6 @@
 """A whole cluster in one process, on real sockets: sim-backends, slaves, a master."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from blockbuster import blockbuster_ctx
 
 from turnout_api.config import RouterConfig
 from turnout_api.hashing import config_hash
+from turnout_router.backends.process import free_port
 from turnout_router.router import Router
 from turnout_router.simbackend.options import SimOptions
 from turnout_router.simbackend.server import SimBackend
@@ -21,13 +21,6 @@ from turnout_router.simbackend.server import SimBackend
 TOKEN = "cluster-0123456789abcdef"
 KEY = "gateway-0123456789abcdef"
 DEADLINE_S = 20.0
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 async def until(holds: Callable[[], object], what: str = "") -> None:

@@ -35,7 +35,6 @@ def image(request, tmp_path_factory, pytestconfig):
     return package, target / "bin" / "python", needed, foreign
 
 
-@pytest.mark.xdist_group("images")
 @pytest.mark.timeout(300)
 def test_a_part_starts_and_has_nothing_of_the_other(image):
     package, python, needed, foreign = image

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from turnout_router.backends.llama_server import missing
+from turnout_router.backends.process import free_port
 
 CONTEXT_WINDOW = 512
 SHAPES = Path(__file__).parent / "shapes"
-REAL = pytest.param("llama", marks=[pytest.mark.llama, pytest.mark.xdist_group("llama")])
+REAL = pytest.param("llama", marks=[pytest.mark.llama])
 # One thread: llama.cpp's threads wait for each other spinning, and beside other tests two of them are the slower way.
 # The sim is as deaf as the real one, so that the same assertions hold for both.
 COMMANDS = {
@@ -98,11 +99,6 @@ def eventually(condition: Callable[[], bool], seconds: float = 60) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
         time.sleep(0.005)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 @contextmanager

@@ -59,7 +59,6 @@ def test_a_stream_comes_to_the_answer_that_the_server_gives_whole(server, name):
 
 
 @pytest.mark.llama
-@pytest.mark.xdist_group("llama")
 def test_probabilities_beside_tools_are_answered_whole_and_refused_in_a_stream(servers):
     """Why such a request goes as it is. The day that this fails, it need not any more."""
     server = servers("llama")

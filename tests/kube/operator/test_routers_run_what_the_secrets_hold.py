@@ -1,7 +1,6 @@
 """The files that the operator delivers run: routers start from them, and find each other by what stands in them."""
 
 import asyncio
-import socket
 from contextlib import AsyncExitStack
 from hashlib import sha256
 
@@ -9,6 +8,7 @@ import pytest
 import yaml
 
 from turnout_api.config import RouterConfig
+from turnout_router.backends.process import free_port
 from turnout_router.router import Router
 
 
@@ -52,10 +52,3 @@ def as_if_mounted(config, mounts, port: int) -> RouterConfig:
     text = yaml.safe_dump(config).replace("/etc/turnout", str(mounts))
     listen = {"host": "127.0.0.1", "port": port, "health_host": "127.0.0.1", "health_port": 0}
     return RouterConfig.model_validate(yaml.safe_load(text) | {"listen": listen})
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

@@ -71,7 +71,7 @@ def public_at(*paths):
     return lambda path: json.dumps(PUBLIC) if path in paths else None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(objects(VALUES), SPACES)
 @example(Object([('"model"', "model", "a"), ('"x"', "x", Object([('"model"', "model", "b")]))]), "")
 @example(Object([('"x"', "x", Object([('"model"', "model", "b")]))]), "")
@@ -82,14 +82,14 @@ def test_an_answer_differs_only_where_it_names_a_model(value, space):
     assert answer(body) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(objects(VALUES), SPACES)
 def test_a_request_differs_only_in_its_top_level_model(value, space):
     body = written(value, space).encode()
     assert rewrite_request_model(body, PUBLIC) == written(value, space, public_at(("model",))).encode()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.one_of(
         st.binary(max_size=40),
@@ -104,7 +104,7 @@ def test_what_is_no_json_object_is_not_touched(body):
     assert answer(body) is body
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(objects(VALUES), st.integers(1, 20))
 def test_a_body_that_breaks_off_never_raises(value, missing):
     answer(written(value, "").encode()[:-missing])

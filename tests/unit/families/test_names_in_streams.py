@@ -65,7 +65,7 @@ STREAMS = st.tuples(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(STREAMS, st.lists(st.integers(0, 900), max_size=12))
 @example(([CHAT, CHAT, CHAT], b"\n", True, b""), [])
 @example(([CHAT, NESTED, CHAT], b"\n", True, b""), [])
@@ -134,7 +134,7 @@ LINES = [
 ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.lists(st.sampled_from(LINES), max_size=6),
     st.sampled_from([b"\n", b"\r\n"]),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from turnout_router.families.assembly import Form, form_of, to_streaming
 
 ASKED = {"stream": True, "stream_options": {"include_usage": True}}
-JSON = st.recursive(st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(), st.lists)
+JSON = st.recursive(st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(), st.lists, max_leaves=8)
 
 
 @given(st.dictionaries(st.text(), JSON), st.sampled_from(["", "  \n"]))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 NAMES = ("a", "b", "c", "d")
 NODES = ("master", "gpu-a", "gpu-b", "gpu-c")
-SETTINGS = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def targets(draw):

@@ -317,7 +317,7 @@ class SharedWorld(World):
     exclusive = False
 
 
-MANY = settings(max_examples=150, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=150, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow])
 TestExclusiveRuntime = World.TestCase
 TestExclusiveRuntime.settings = MANY
 TestSharedRuntime = SharedWorld.TestCase

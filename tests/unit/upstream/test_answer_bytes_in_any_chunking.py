@@ -12,7 +12,7 @@ from turnout_router.upstream.interface import Origin, UpstreamRequest
 GET = UpstreamRequest("GET", "/v1/models")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.binary(min_size=1, max_size=50), max_size=6), st.data())
 def test_any_chunked_body_survives_any_chunking(chunks, data):
     wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -36,7 +36,7 @@ def decode(coding, pieces):
     return b"".join(output), decoder.finished
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.sampled_from(sorted(CODED)), st.binary(max_size=300), st.integers(1, 60))
 @example("gzip in members", b"0123456789", 1)
 def test_any_chunking_decodes_to_what_was_coded(way, data, size):
