@@ -93,12 +93,8 @@ class Nudger:
                 if answer.status != 200:
                     return f"it answered {answer.status}: {text[:200].decode('utf-8', 'replace')}"
                 runs = ConfigAccepted.model_validate_json(text).generation
-        except (
-            aiohttp.ClientError,
-            TimeoutError,
-            OSError,
-            ValueError,
-        ) as error:  # ValueError: a token no header can hold
+        # ValueError: a token that no header can hold
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return "its answer is not a router's" if isinstance(error, ValidationError) else str(error) or repr(error)
         return "" if runs >= told.config.generation else f"it stays with configuration {runs}"
 

@@ -21,9 +21,7 @@ from turnout_api.resources import API_VERSION, RouterNode
 from turnout_operator import deliver, statuses
 from turnout_operator.placement import InCluster
 from turnout_operator.state import Issued, Kept, document
-from turnout_operator.statuses import StatusWrite
-
-Manifest = Mapping[str, Any]
+from turnout_operator.statuses import Manifest, StatusWrite
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from turnout_operator.names import FIELD_MANAGER
 from turnout_operator.state import Issued
 
 Manifest = Mapping[str, Any]
+"""An object as the API server gives it, with its `kind`."""
 _MAX_NOTE = 1024
 """Bytes of an Event's note that the API server takes."""
 

@@ -69,9 +69,8 @@ def _settings() -> kopf.OperatorSettings:
     settings.watching.client_timeout = 660
     settings.watching.connect_timeout = 10
     settings.networking.request_timeout = 30
-    settings.queueing.worker_limit = (
-        32  # a task an object: handlers are short, and a list of thousands must not make as many
-    )
+    # a task an object: handlers are short, and a list of thousands must not make as many
+    settings.queueing.worker_limit = 32
     # not used by event handlers; named so that nothing of kopf's would ever stand in an object
     settings.persistence.finalizer = f"{GROUP}/operator"
     settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)

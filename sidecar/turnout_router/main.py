@@ -19,10 +19,9 @@ from pydantic import ValidationError
 
 from turnout_api.config import RouterConfig
 from turnout_api.vocabulary import Policy
+from turnout_router.backends.guard import PR_SET_PDEATHSIG
 from turnout_router.router import Router
 from turnout_router.startable import RouterRefused
-
-_PR_SET_PDEATHSIG = 1
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +75,7 @@ def run(
 def die_with_parent() -> None:
     """Have the kernel end this process when its parent ends, however that ends (Linux)."""
     parent = os.getppid()
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:  # it ended before we asked
         sys.exit(1)
 

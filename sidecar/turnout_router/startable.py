@@ -1,4 +1,4 @@
-"""Which configurations a router can run with, and which of two it takes. Pure; what it refuses, it says how to repair."""
+"""Which configurations a router can run with, and which of two it takes. What it refuses, it says how to repair."""
 
 import logging
 

@@ -18,7 +18,7 @@ from turnout_api.wire import NODE_PREFIX, NodeStatus
 from turnout_cli.local.health import waiting_for
 from turnout_cli.local.plan import Changes, ClusterPlan, Folders, NodePlan, changes
 from turnout_cli.local.router_process import DRAIN_S, SLAVE_DRAIN_S, RouterProcess, router_command
-from turnout_cli.local.state import write_private
+from turnout_cli.local.state import PRIVATE_FOLDER, write_private
 
 LOOK_S, LOOK_LATER_S = 0.2, 1.0
 """Between two looks at the cluster: while something is awaited, and when nothing is."""
@@ -113,7 +113,7 @@ class Supervisor:
 
     def _write(self, node: NodePlan) -> None:
         path = self._folders.config(node.name)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
         text = yaml.safe_dump(node.config.model_dump(mode="json", exclude_defaults=True), sort_keys=False)
         write_private(path, text.encode())
 

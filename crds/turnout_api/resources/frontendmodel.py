@@ -128,9 +128,7 @@ class FrontendModelSpec(Part):
     model_name: ModelID | None = None
     """The name in requests. Default: the name of this object. Names of frontend models, models and recipes share one
     namespace of names; a later object with a taken one is not accepted (NameConflict)."""
-    rules: Annotated[list[FrontendRule], Ordered(), Field(min_length=1, max_length=64)] = Field(
-        default=[], alias="rules"
-    )
+    rules: Annotated[list[FrontendRule], Ordered(), Field(min_length=1, max_length=64)] = []
     """In order; the first of which all conditions hold decides."""
     defaults: Defaults | None = None
     """Used when no rule decides. Without it such a request gets 503."""

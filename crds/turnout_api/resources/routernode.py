@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from turnout_api.resources.common import (
+    LABEL_PATTERN,
     BackendURL,
     Column,
     ContentHash,
@@ -29,7 +30,7 @@ _MICROS = Field(ge=0, le=1_000_000_000_000_000)
 class Backend(Part):
     """A server beside the router that answers for models: reached by `url`, or started by the router from `command`."""
 
-    name: Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
+    name: Annotated[str, Field(min_length=1, max_length=63, pattern=LABEL_PATTERN)]
     """Name of the backend, unique on the node; models refer to it."""
     family: Family
     """What kind of server it is, which decides how it is asked for readiness, models, load and unload.

@@ -73,11 +73,15 @@ class Child:
         """The last lines of its output."""
         return list(self._tail)
 
+    def last_words(self) -> str:
+        """The last of those in one line; empty = it said nothing."""
+        return " | ".join(self.tail()[-TOLD_LINES:])
+
     def epitaph(self) -> str:
         """How it ended, with its last lines."""
         code = self._process.returncode
         how = f"was killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"exited with {code}"
-        return ": ".join([how, " | ".join(self.tail()[-TOLD_LINES:])]).removesuffix(": ")
+        return f"{how}: {said}" if (said := self.last_words()) else how
 
     async def ended(self, within_s: float | None = None) -> bool:
         """Wait for its end; False = it lives on after `within_s`."""

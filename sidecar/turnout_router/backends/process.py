@@ -116,10 +116,8 @@ class ProcessDriver:
                 await self._until_ready(name, server)
         except TimeoutError as error:
             await self._give_up(name, child)
-            said = " | ".join(child.tail()[-3:])
-            raise StartFailed(
-                f"not ready after {self._config.start_timeout:g} s: {said or 'it said nothing'}"
-            ) from error
+            said = child.last_words() or "it said nothing"
+            raise StartFailed(f"not ready after {self._config.start_timeout:g} s: {said}") from error
         except BaseException:  # cancelled, or it died: either way nothing is left behind
             await self._give_up(name, child)
             raise

@@ -12,7 +12,8 @@ of the real ones. Tests hold the same assertions against it and against a real l
 | `timing` | the time model: how much work a request is, and when each token is due | yes |
 | `text` | answers, from seed and prompt alone | yes |
 | `desk` | slots, the queue in front of them, loading and unloading | yes |
-| `openai_shapes`, `llama_shapes`, `ollama_shapes` | bodies, as each family of servers writes them | yes |
+| `openai_shapes`, `llama_shapes`, `messages_shapes` | bodies, as each family of servers writes them | yes |
+| `ollama_shapes` | the same for Ollama, whose bodies tell the time | |
 | `media` | a picture and a sound | yes |
 | `ledger` | one record for each request | |
 | `server`, `generation`, `routes…` | aiohttp around all that | |

@@ -7,9 +7,8 @@ mode, which that build does not have, is written after llama.cpp's `tools/server
 from collections.abc import Sequence
 
 from turnout_router.simbackend.desk import Desk
+from turnout_router.simbackend.openai_shapes import JSON
 from turnout_router.simbackend.options import SimOptions
-
-JSON = dict[str, object]
 
 IMAGE_REFUSAL = "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"
 
