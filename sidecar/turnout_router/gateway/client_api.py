@@ -151,7 +151,7 @@ class _Inference:
             return self._failed(errors.Internal(), "broken")
         finally:
             if exchange is not None:
-                exchange.close()
+                exchange.close(broken=record.outcome == "broken")
             record.total_s = router.clock() - self._began
             router.ended(record)
 

@@ -11,6 +11,7 @@ Invariants:
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import orjson
 from pydantic import ValidationError
@@ -84,20 +85,26 @@ class Outgoing:
     request_id: str
 
 
+class OnClose(Protocol):
+    """Gives back what an exchange holds."""
+
+    def __call__(self, *, broken: bool) -> None: ...
+
+
 class Exchange:
     """An answer that has begun. Whoever has it calls `close` once."""
 
-    def __init__(self, response: UpstreamResponse, queued_s: float, on_close: Callable[[], None]) -> None:
+    def __init__(self, response: UpstreamResponse, queued_s: float, on_close: OnClose) -> None:
         self.response = response
         self.queued_s = queued_s
-        self._on_close: Callable[[], None] | None = on_close
+        self._on_close: OnClose | None = on_close
 
-    def close(self) -> None:
-        """Give back what the exchange holds; idempotent."""
+    def close(self, *, broken: bool = False) -> None:
+        """Give back what the exchange holds; idempotent. `broken`: the backend did not end its answer."""
         self.response.close()
         if self._on_close:
             on_close, self._on_close = self._on_close, None
-            on_close()
+            on_close(broken=broken)
 
 
 class Exchanges:
@@ -138,15 +145,17 @@ class Exchanges:
         try:
             response = await assembled.ask(self._client, claim.origin, claim.family, _to_backend(claim, request))
         except UpstreamError as error:
-            self._runtime.release(claim)
-            if isinstance(error, NotSent):
+            if not isinstance(error, UpstreamTimeout):
                 self._runtime.report_unreachable(model)
+            self._runtime.release(claim)
             raise _of_upstream(error) from error
         except BaseException:
             self._runtime.release(claim)
             raise
 
-        def on_close() -> None:
+        def on_close(*, broken: bool) -> None:
+            if broken:
+                self._runtime.report_unreachable(model)
             self._runtime.release(claim)
             ended()
 
@@ -162,11 +171,17 @@ class Exchanges:
                     self._on_unreachable(str(endpoint.origin))
                 raise await _of_slave(response, stage)
         except UpstreamError as error:
-            if isinstance(error, NotSent):
+            if not isinstance(error, UpstreamTimeout):
                 self._on_unreachable(str(endpoint.origin))
             raise _of_upstream(error) from error
+
+        def on_close(*, broken: bool) -> None:
+            if broken:
+                self._on_unreachable(str(endpoint.origin))
+            self._stats.ended(key)
+
         queued = response.header(QUEUED_HEADER.encode())
-        return Exchange(response, float(queued) if queued else 0.0, lambda: self._stats.ended(key))
+        return Exchange(response, float(queued) if queued else 0.0, on_close)
 
     async def _ask_slave(self, origin: Origin, local_id: str, request: Outgoing) -> UpstreamResponse:
         headers = [

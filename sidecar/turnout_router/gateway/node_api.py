@@ -168,7 +168,7 @@ class NodeApi:
             return node_error_response(fault, stage=STAGE_SENT)
         finally:
             if exchange is not None:
-                exchange.close()
+                exchange.close(broken=record.outcome == "broken")
             record.total_s = router.clock() - began
             router.ended(record)
 

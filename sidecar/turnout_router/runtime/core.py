@@ -193,9 +193,8 @@ class RuntimeCore:
         if error:
             state.error = error
             state.unloads, refused = [], state.unloads
-            self._effects.extend(
-                Refuse(ticket, LoadFailed("the model could not be unloaded", error)) for ticket in refused
-            )
+            why = "the model could not be unloaded"
+            self._effects.extend(Refuse(ticket, LoadFailed(why, error)) for ticket in refused)
         return self._settle(now)
 
     def on_lost(self, unit: str, reason: str, now: float) -> list[Effect]:
@@ -206,6 +205,14 @@ class RuntimeCore:
         state.down = ""
         self._move(state, Phase.ABSENT, now)
         self._back_off(state, reason, now)
+        return self._settle(now)
+
+    def doubt(self, unit: str, now: float, *, doubted: bool) -> list[Effect]:
+        """A request found nobody at a process (`doubted`), or a look at it has ended; its death comes as `on_lost`."""
+        state = self._units.get(unit)
+        if state is None or state.phase is not Phase.LOADED or state.doubted is doubted or not state.spec.supervised:
+            return []
+        state.doubted = doubted
         return self._settle(now)
 
     def on_health(self, unit: str, down: str, now: float, *, loaded: bool | None, version: int) -> list[Effect]:
@@ -344,7 +351,9 @@ class RuntimeCore:
         return sorted(waiting, key=lambda model: model.oldest)
 
     def _can_go(self, unit: UnitState, now: float) -> bool:
-        return not unit.down and not unit.leaving and (unit.phase is not Phase.ABSENT or now >= unit.retry_at)
+        return not (unit.down or unit.doubted or unit.leaving) and (
+            unit.phase is not Phase.ABSENT or now >= unit.retry_at
+        )
 
     def _serve(self, model: ModelState, limit: float, now: float) -> bool:
         """Answer those who wait for a loaded model and arrived before `limit`, as far as slots go."""
@@ -373,11 +382,7 @@ class RuntimeCore:
         return any(unit.phase in {Phase.LOADING, Phase.UNLOADING} for unit in self._units.values())
 
     def _begin_load(self, unit: UnitState, model: str, now: float) -> None:
-        displaced = [
-            other
-            for other in self._units.values()
-            if self._plan.exclusive and other is not unit and other.phase is Phase.LOADED
-        ]
+        displaced = [other for other in self._loaded() if other is not unit] if self._plan.exclusive else []
         for other in displaced:
             self._move(other, Phase.UNLOADING, now)
         self._move(unit, Phase.LOADING, now)
@@ -449,7 +454,7 @@ class RuntimeCore:
     def _move(self, unit: UnitState, phase: Phase, now: float) -> None:
         if unit.phase is Phase.LOADED and now - unit.phase_since >= STEADY_S:
             unit.failures = 0
-        unit.phase, unit.phase_since = phase, now
+        unit.phase, unit.phase_since, unit.doubted = phase, now, False
         unit.version += 1
 
     def _back_off(self, unit: UnitState, reason: str, now: float) -> None:
@@ -505,7 +510,7 @@ class RuntimeCore:
             if model.waiting:
                 yield next(iter(model.waiting)).since + self._plan.max_queue_wait_s
         for unit in self._units.values():
-            # One that passed since `_settle` looked is still to be acted on; one that it saw is up to other events.
+            # What passed since `_settle` looked is still to be acted on.
             if unit.retry_at > self._settled_at and unit.phase is Phase.ABSENT and self._is_wanted(unit):
                 yield unit.retry_at
 

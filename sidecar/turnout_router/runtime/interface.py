@@ -101,7 +101,9 @@ class NodeRuntime(Protocol):
         """Give the slot back; the next in the queue is woken."""
 
     def report_unreachable(self, model: str) -> None:
-        """A request found nobody listening at the model's backend: probe it at once. Unknown models are ignored."""
+        """A request found nobody listening at the model's backend, or was cut off by it: probe it at once, and grant no
+        slot at a process that may be dead. Comes before the `release` of that request. Unknown models are ignored.
+        """
 
     async def load(self, model: str) -> LoadRecord:
         """Load a model without a request."""

@@ -127,7 +127,9 @@ class LocalRuntime(NodeRuntime):
         """Probe the model's backend at once."""
         declared = self._models.get(model)
         if declared is not None:
-            self._backend_of(self._core.model(model).unit).look_now.set()
+            unit = self._core.model(model).unit
+            self._carry_out(self._core.doubt(unit.spec.id, _now(), doubted=True))
+            self._backend_of(unit).look_now.set()
 
     async def load(self, model: str) -> LoadRecord:
         """Load a model without a request. Raises RuntimeRefusal."""
@@ -356,6 +358,7 @@ class LocalRuntime(NodeRuntime):
     async def _look(self, key: str, backend: _Backend) -> None:
         before = {unit.spec.id: unit for unit in self._core.units() if unit.spec.backend == key}
         versions = {unit_id: unit.version for unit_id, unit in before.items()}
+        doubted = [unit_id for unit_id, unit in before.items() if unit.doubted]
         probes = await backend.driver.probe([unit.spec.name for unit in before.values()])
         silent = any(probe.silent for probe in probes.values())
         backend.silences = backend.silences + 1 if silent else 0
@@ -363,6 +366,8 @@ class LocalRuntime(NodeRuntime):
             probe = probes.get(unit.spec.name)
             if probe is not None and not (probe.silent and not unit.down and backend.silences < SILENCES):
                 self._heard(unit, probe, versions[unit_id])
+        for unit_id in doubted:
+            self._carry_out(self._core.doubt(unit_id, _now(), doubted=False))
 
     def _heard(self, unit: UnitState, probe: Probe, version: int) -> None:
         if probe.down != unit.down:

@@ -39,6 +39,8 @@ class UnitState:
     failures: int = 0
     retry_at: float = 0.0
     running: int = 0
+    doubted: bool = False
+    """A request found nobody there: its process may be dead. Nothing is granted until that is known."""
     gone: bool = False
     """No longer declared: unloaded when it is idle."""
     unloads: list[Ticket] = field(default_factory=list)

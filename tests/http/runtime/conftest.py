@@ -1,6 +1,7 @@
 """Runtimes with real backends: sim-backends in this process, and small servers as processes of their own."""
 
 import asyncio
+import json
 import sys
 import textwrap
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,6 +15,7 @@ from turnout_api.config import RouterConfig
 from turnout_router.runtime.node import LocalRuntime
 from turnout_router.simbackend import SimBackend, SimOptions
 from turnout_router.upstream.client import HttpClient
+from turnout_router.upstream.interface import UpstreamRequest
 
 DEADLINE_S = 30.0
 """Far above what anything here takes; only a defect reaches it."""
@@ -127,3 +129,17 @@ async def start_sim() -> AsyncIterator[Callable[..., Awaitable[SimBackend]]]:
             return await stack.enter_async_context(SimBackend(SimOptions(**(quick | options))))
 
         yield start
+
+
+@pytest.fixture
+def server_pid_of(client: HttpClient) -> Callable[[Any], Awaitable[int]]:
+    """The process that answers a claim, which is one of `server_script`."""
+
+    async def ask(claim: Any) -> int:
+        response = await client.request(claim.origin, UpstreamRequest("GET", "/v1/models"))
+        try:
+            return int(json.loads(await response.read_all(10_000))["pid"])
+        finally:
+            response.close()
+
+    return ask

@@ -82,6 +82,12 @@ class Cluster:
         config = str(self.state / "nodes" / node / "router.yaml")
         return {pid for pid in self.pids() if config in (line := command_line(pid)) and "guard.py" not in line}
 
+    def backend_pid(self, model: str) -> int:
+        """The process of the sim-backend that serves a model, not that of its guard."""
+        lines = {pid: command_line(pid) for pid in self.pids()}
+        (pid,) = {pid for pid, line in lines.items() if f"--model {model} " in line and "guard.py" not in line}
+        return pid
+
     async def queued(self, node: str) -> int:
         """Requests that wait in a node's router."""
         port = json.loads((self.state / "state.json").read_text())["ports"][node]["port"]

@@ -104,7 +104,7 @@ class World(RuleBasedStateMachine):
     def could_go(self, model: str) -> bool:
         unit = self.core.model(model).unit
         pausing = unit.phase is Phase.ABSENT and self.now < unit.retry_at
-        return not (unit.down or unit.leaving or pausing)
+        return not (unit.down or unit.doubted or unit.leaving or pausing)
 
     def see(self, unit: str, down: str):
         if any(state.spec.id == unit for state in self.core.units()):
@@ -206,7 +206,7 @@ class World(RuleBasedStateMachine):
                 self.memory.discard(displaced[0])
                 self.take(self.core.on_unloaded(displaced[0], self.now))
 
-    @rule(what=st.sampled_from(["load", "process", "server", "server is back"]), data=st.data())
+    @rule(what=st.sampled_from(["load", "process", "doubt", "no doubt", "server", "server is back"]), data=st.data())
     def something_breaks(self, what, data):
         self.disturbed()
         loads = [job for job in self.jobs if isinstance(job, StartLoad) and not job.displaced]
@@ -218,6 +218,8 @@ class World(RuleBasedStateMachine):
             unit = data.draw(st.sampled_from(alive))
             self.memory.remove(unit)
             self.take(self.core.on_lost(unit, "killed", self.now))
+        elif what.endswith("doubt") and alive:
+            self.take(self.core.doubt(data.draw(st.sampled_from(alive)), self.now, doubted=what == "doubt"))
         elif what.startswith("server"):
             self.see("URL", "connection refused" if what == "server" else "")
 
@@ -300,6 +302,8 @@ class World(RuleBasedStateMachine):
             return
         self.disturbed()
         self.see("URL", "")
+        for unit in [unit.spec.id for unit in self.core.units()]:
+            self.take(self.core.doubt(unit, self.now, doubted=False))
         waiting = len(self.waiting)
         for _ in range(20 * (waiting + len(NAMES))):
             if self.jobs:
