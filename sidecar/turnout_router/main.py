@@ -1,7 +1,7 @@
 """The process of one router: `turnout router --config FILE`.
 
 SIGTERM or Ctrl-C drains: nothing new is taken, what runs ends, then the process exits with 0. A second signal ends it at
-once. Exit codes: 2 = a configuration that cannot be used, 1 = a port is taken.
+once. Exit codes: 2 = a configuration that cannot be used, 1 = a port is taken, or the store cannot be used.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from turnout_api.vocabulary import Policy
 from turnout_router.backends.guard import PR_SET_PDEATHSIG
 from turnout_router.router import Router
 from turnout_router.startable import RouterRefused
+from turnout_router.store.database import StoreUnusable
 
 log = logging.getLogger(__name__)
 
@@ -61,12 +62,11 @@ def run(
         die_with_parent()
     try:
         router = Router(read_config(config_file, policy))
+        uvloop.run(_serve(router, drain_timeout_s))
     except RouterRefused as refusal:
         sys.stderr.write(f"turnout router: {refusal}\n")
         return 2
-    try:
-        uvloop.run(_serve(router, drain_timeout_s))
-    except OSError as error:
+    except (StoreUnusable, OSError) as error:
         sys.stderr.write(f"turnout router: {error}\n")
         return 1
     return 0

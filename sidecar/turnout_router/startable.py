@@ -8,6 +8,8 @@ from turnout_api.config import RouterConfig
 from turnout_api.vocabulary import Role
 
 DNS_PREFIX = "dns+"
+FIXED_WHILE_RUNNING = ("role", "node_id", "store_dir")
+"""Fields of `cluster` that another process is needed for."""
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +35,7 @@ def check_startable(config: RouterConfig) -> None:
 def check_change(old: RouterConfig, new: RouterConfig) -> None:
     """Raise RouterRefused for what needs another process."""
     check_startable(new)
-    for name in ("role", "node_id", "store_dir"):
+    for name in FIXED_WHILE_RUNNING:
         if getattr(old.cluster, name) != getattr(new.cluster, name):
             raise RouterRefused(f"cluster.{name} cannot change while the router runs: restart it")
     if old.listen != new.listen:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from turnout_router.main import run
 from turnout_router.runtime.interface import LoadRecord
 from turnout_router.store import database
-from turnout_router.store.database import MIGRATIONS, Store
+from turnout_router.store.database import MIGRATIONS, Store, StoreUnusable
 from turnout_router.store.records import RequestRecord
 
 
@@ -40,8 +41,22 @@ async def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "router.db")
     connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     connection.close()
-    with pytest.raises(sqlite3.DatabaseError, match="newer"):
+    with pytest.raises(StoreUnusable, match="newer"):
         Store.open(str(tmp_path))
+
+
+def test_a_router_whose_database_is_none_says_which_file_and_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "router.db").write_text("no database" * 100)
+    key = tmp_path / "key"
+    key.write_text("0123456789abcdef")
+    config = tmp_path / "router.yaml"
+    config.write_text(
+        f"cluster: {{role: Standalone, node_id: a, store_dir: {tmp_path}}}\naccess: {{gateway_key_file: {key}}}\n"
+    )
+    assert run(config) == 1
+    assert str(tmp_path / "router.db") in capsys.readouterr().err
 
 
 async def test_a_disk_that_cannot_be_written_for_a_while_costs_the_rows_of_that_while() -> None:

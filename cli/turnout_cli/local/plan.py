@@ -15,19 +15,11 @@ from turnout_api.config import RouterConfig
 from turnout_api.resolve import NodePlacement, Resolution, Where
 from turnout_api.resources import RouterNode
 from turnout_api.vocabulary import Role
+from turnout_router.startable import FIXED_WHILE_RUNNING
 
 HOST = "127.0.0.1"
-FIXED_WHILE_RUNNING = (
-    "role",
-    "node_id",
-    "node",
-    "master_url",
-    "public_url",
-    "store_dir",
-    "token_file",
-    "token_previous_file",
-)
-"""Fields of `cluster` that a router reads once."""
+RESTARTED_FOR = (*FIXED_WHILE_RUNNING, "node", "master_url", "public_url", "token_file", "token_previous_file")
+"""Fields of `cluster`: what a router refuses to change while it runs, and where it stands among the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +202,8 @@ def changes(old: ClusterPlan, new: ClusterPlan) -> Changes:
 
 
 def needs_restart(old: RouterConfig, new: RouterConfig) -> bool:
-    """Whether something changes that a router reads once."""
-    fixed_differ = any(getattr(old.cluster, name) != getattr(new.cluster, name) for name in FIXED_WHILE_RUNNING)
+    """Whether something changes that a running router does not take, or takes in part only."""
+    fixed_differ = any(getattr(old.cluster, name) != getattr(new.cluster, name) for name in RESTARTED_FOR)
     return fixed_differ or old.listen != new.listen or old.access != new.access
 
 

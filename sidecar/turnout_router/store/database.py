@@ -48,6 +48,10 @@ MIGRATIONS: Sequence[str] = (
 )
 
 
+class StoreUnusable(Exception):
+    """The folder, or the database in it, cannot be used; the message names it."""
+
+
 class Store:
     """One router's database. Made by `Store.open`, ended by `close`."""
 
@@ -61,16 +65,17 @@ class Store:
 
     @classmethod
     def open(cls, folder: str, *, on_dropped: Callable[[str], None] = lambda _: None) -> "Store":
-        """Open `FOLDER/router.db`, or one in memory when `folder` is empty, and bring it to the newest version."""
-        if folder:
-            Path(folder).mkdir(parents=True, exist_ok=True)
+        """Open `FOLDER/router.db`, or one in memory when `folder` is empty, and bring it to the newest version.
+
+        Raises StoreUnusable.
+        """
         path = str(Path(folder) / "router.db") if folder else ":memory:"
-        connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA busy_timeout = 5000")
-        _migrate(connection)
-        return cls(connection, on_dropped)
+        try:
+            if folder:
+                Path(folder).mkdir(parents=True, exist_ok=True)
+            return cls(_connect(path), on_dropped)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreUnusable(f"{path} cannot be used: {error}") from error
 
     def start(self) -> None:
         """Begin to write in the background. Needs a running loop."""
@@ -155,6 +160,19 @@ class Store:
         for sql, batch in by_statement.items():
             self._connection.executemany(sql, batch)
         self._connection.execute("COMMIT")
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA busy_timeout = 5000")
+        _migrate(connection)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def _migrate(connection: sqlite3.Connection) -> None:

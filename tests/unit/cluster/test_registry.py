@@ -58,6 +58,13 @@ def test_a_second_url_with_a_live_node_id_is_refused_and_the_first_keeps_serving
     assert available(registry, "m") == ["a"]
 
 
+def test_a_poll_that_finds_a_live_node_id_at_a_second_url_is_a_failed_one(registry: Registry) -> None:
+    registry.on_registered(snapshot("a", A, record("a", "m")), 0)
+    registry.on_polled(B, snapshot("a", B, record("a", "m")), 1)
+    assert [e.origin.port for e in registry.table.models["m"].endpoints if e.available and e.origin] == [8001]
+    assert [(n.healthy, A in n.reason) for n in registry.health(1) if n.url == B] == [(False, True)]
+
+
 def test_a_node_id_moves_to_another_url_once_the_first_is_down(registry: Registry) -> None:
     registry.on_registered(snapshot("a", A, record("a", "m")), 0)
     registry.on_poll_failed(A, "connection refused")
@@ -112,6 +119,7 @@ def test_a_suffix_skips_a_name_that_somebody_declared(registry: Registry) -> Non
 def test_a_draining_node_serves_nothing_new(registry: Registry) -> None:
     registry.on_registered(snapshot("a", A, record("a", "m"), draining=True), 0)
     assert available(registry, "m") == []
+    assert [(n.healthy, n.reason) for n in registry.health(0) if n.url == A] == [(True, "draining")]
 
 
 def test_names_of_the_configuration_are_declared_before_any_node_brings_them(registry: Registry) -> None:

@@ -37,6 +37,22 @@ def test_lowest_latency_measures_each_once_then_takes_the_fastest() -> None:
     assert {first(nodes, stats, Policy.LOWEST_LATENCY) for _ in range(4)} == {"a"}
 
 
+def test_lowest_latency_counts_what_waits_there_already() -> None:
+    stats, nodes = EndpointStats(), [endpoint("a"), endpoint("b")]
+    stats.answered(("a", "m"), 0.5)
+    stats.answered(("b", "m"), 0.8)
+    stats.began(("a", "m"))
+    assert {first(nodes, stats, Policy.LOWEST_LATENCY) for _ in range(4)} == {"b"}
+
+
+def test_one_fast_answer_does_not_make_a_slow_endpoint_the_fastest() -> None:
+    stats, nodes = EndpointStats(), [endpoint("a"), endpoint("b")]
+    stats.answered(("a", "m"), 0.5)
+    stats.answered(("b", "m"), 1.0)
+    stats.answered(("b", "m"), 0.1)
+    assert {first(nodes, stats, Policy.LOWEST_LATENCY) for _ in range(4)} == {"a"}
+
+
 def test_cache_affinity_keeps_a_prompt_on_its_node_and_moves_only_the_prompts_of_a_node_that_goes() -> None:
     stats, nodes = EndpointStats(), [endpoint("a"), endpoint("b"), endpoint("c")]
     prompts = [str(i).encode() for i in range(60)]
