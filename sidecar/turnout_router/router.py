@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from secrets import token_hex
 
 from aiohttp import web
+from pydantic import ValidationError
 
 from turnout_api.config import RouterConfig
 from turnout_api.vocabulary import Role
@@ -60,7 +61,7 @@ class Router:
         self.store = Store.open(
             config.cluster.store_dir, on_dropped=lambda table: self.metrics.records_dropped.labels(table).inc()
         )
-        self.config = newer(config, self.store.kept(CONFIG))
+        self.config = newer(config, _read(self.store.kept(CONFIG)))
         self.instance = token_hex(8)
         self.client = HttpClient()
         try:
@@ -248,3 +249,15 @@ class Router:
             ("max_body_bytes", limits.max_body_bytes),
         ):
             yield Sample("turnout_limit", "The limits in force.", {"limit": name}, value)
+
+
+def _read(kept: str | None) -> RouterConfig | None:
+    """The configuration that the store kept, if it is one of this version."""
+    if kept is None:
+        return None
+    try:
+        return RouterConfig.model_validate_json(kept)
+    except ValidationError as error:
+        # kept by another version: what it had is delivered again, and what is given serves until then
+        log.warning("the kept configuration is not one of this version: %s", error)
+        return None

@@ -1,8 +1,4 @@
-"""Which configurations a router can run with, and which of two it takes. What it refuses, it says how to repair."""
-
-import logging
-
-from pydantic import ValidationError
+"""Which configurations a router can run with, and which of two it takes. Pure; what it refuses, it says how to repair."""
 
 from turnout_api.config import RouterConfig
 from turnout_api.vocabulary import Role
@@ -10,8 +6,6 @@ from turnout_api.vocabulary import Role
 DNS_PREFIX = "dns+"
 FIXED_WHILE_RUNNING = ("role", "node_id", "store_dir")
 """Fields of `cluster` that another process is needed for."""
-
-log = logging.getLogger(__name__)
 
 
 class RouterRefused(Exception):
@@ -42,16 +36,8 @@ def check_change(old: RouterConfig, new: RouterConfig) -> None:
         raise RouterRefused("listen cannot change while the router runs: restart it")
 
 
-def newer(given: RouterConfig, kept: str | None) -> RouterConfig:
-    """The higher generation of the configuration that was given and the one that the store kept, if that is usable."""
-    if kept is None:
+def newer(given: RouterConfig, kept: RouterConfig | None) -> RouterConfig:
+    """The higher generation of the configuration that was given and the one that the store kept."""
+    if kept is None or kept.cluster.node_id != given.cluster.node_id or kept.generation <= given.generation:
         return given
-    try:
-        stored = RouterConfig.model_validate_json(kept)
-    except ValidationError as error:
-        # kept by another version: what it had is delivered again, and what is given serves until then
-        log.warning("the kept configuration is not one of this version: %s", error)
-        return given
-    if stored.cluster.node_id != given.cluster.node_id or stored.generation <= given.generation:
-        return given
-    return stored
+    return kept
