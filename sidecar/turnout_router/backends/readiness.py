@@ -68,17 +68,18 @@ def standing_of(
     loaded: bool,
     kept: bool,
     start_failed: str,
+    last_error: str = "",
     lacks: frozenset[Capability] = frozenset(),
 ) -> Standing:
     """How a unit stands.
 
     `down`: why its probe failed. `kept`: it runs all the time, so not running is not ready. `start_failed`: why its
-    last start failed, while the pause lasts.
+    last start failed, while the pause lasts. `last_error`: how it ended, or failed to start, before.
     """
     if down:
         return Standing(down, lacks)
     if start_failed:
         return Standing(start_failed, lacks)
     if supervised and kept and not loaded:
-        return Standing("is starting", lacks)
+        return Standing(f"is starting again: {last_error}" if last_error else "is starting", lacks)
     return Standing(lacks=lacks)

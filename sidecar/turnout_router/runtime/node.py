@@ -405,6 +405,7 @@ class LocalRuntime(NodeRuntime):
             # On an exclusive runtime a model that is not loaded waits for its turn; that is no fault of its lane.
             kept=self._core.is_kept(unit) and not self._config.backend.exclusive,
             start_failed=unit.error if unit.start_failed and now < unit.retry_at else "",
+            last_error=unit.error,
         )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from turnout_api.vocabulary import Family
+from turnout_api.vocabulary import BackendMode, Family
 from turnout_router.backends import process
 from turnout_router.runtime.interface import LoadFailed
 from turnout_router.upstream.interface import UpstreamError, UpstreamRequest
@@ -91,6 +91,21 @@ async def test_a_crashed_process_is_started_again_for_the_next_request(start_run
     await until(lambda: not runtime.records()[0].loaded, "the crash is noticed")
     claim = await runtime.claim("a", "2")
     assert await server_pid(client, claim) != first
+
+
+async def test_an_eager_process_that_crashed_says_so_until_it_is_back(start_runtime, config, client, until):
+    eager = config("shared")
+    runtime = await start_runtime(
+        eager.model_copy(update={"backend": eager.backend.model_copy(update={"mode": BackendMode.EAGER})})
+    )
+    claim = await runtime.claim("a", "1")
+    with pytest.raises(UpstreamError):
+        await ask(client, claim, "/crash")
+    runtime.release(claim)
+    reason = await until(lambda: runtime.records()[0].reason, "the crash is noticed")
+    assert reason.startswith("text side is not ready: is starting again: exited with 7: ")
+    assert "crashing on purpose" in reason
+    await until(lambda: runtime.records()[0].available)
 
 
 async def test_an_eager_process_starts_with_nobody_asking_and_is_ready_only_then(

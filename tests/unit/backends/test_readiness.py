@@ -32,6 +32,7 @@ def test_a_shared_process_needs_all_sides_of_its_model():
         ({"down": "connection refused", "start_failed": "exited with 1"}, "connection refused"),
         ({"start_failed": "exited with 1"}, "exited with 1"),
         ({"supervised": True, "kept": True}, "is starting"),
+        ({"supervised": True, "kept": True, "last_error": "exited with 1"}, "is starting again: exited with 1"),
         ({"supervised": True, "kept": True, "loaded": True}, ""),
         ({"supervised": True}, ""),  # lazy: it can be started
         ({"supervised": True, "loaded": True}, ""),
