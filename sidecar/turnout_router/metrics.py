@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -65,10 +65,6 @@ class Metrics:
     @cached_property
     def records_dropped(self) -> Counter:
         return self._counter("records_dropped", "Rows that the store could not take in time.", "table")
-
-    @cached_property
-    def inflight(self) -> Gauge:
-        return Gauge("turnout_inflight_requests", "Client requests that have not ended.", registry=self.registry)
 
     def request_ended(self, model: str, node: str, outcome: str) -> None:
         """Count one request; children are kept, as looking one up by labels costs more than the increment."""

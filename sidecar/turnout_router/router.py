@@ -202,12 +202,10 @@ class Router:
     def began(self) -> None:
         """A request came in: it holds up the drain until `ended`."""
         self.open_requests += 1
-        self.metrics.inflight.inc()
 
     def ended(self, record: RequestRecord) -> None:
         """A request ended: exactly one row and one count for each."""
         self.open_requests -= 1
-        self.metrics.inflight.dec()
         self.metrics.request_ended(record.model or UNKNOWN, record.node, record.outcome)
         if record.code:
             self.metrics.refused.labels(record.code).inc()
@@ -232,6 +230,7 @@ class Router:
             await asyncio.to_thread(self.store.keep, NAMES, names)
 
     def _readings(self) -> Iterable[Sample]:
+        yield Sample("turnout_inflight_requests", "Requests that have not ended.", {}, self.open_requests)
         for model in self.runtime.queue().models:
             labels = {"model": model.model}
             yield Sample("turnout_queue_depth", "Requests that wait for a slot.", labels, model.queued)

@@ -12,6 +12,7 @@ import datetime as dt
 import json
 import os
 import platform
+import shutil
 import socket
 import statistics
 import subprocess
@@ -60,6 +61,8 @@ def main() -> int:
     if not (kit / "setup.sh").exists():
         print(f"skipped: no measuring kit at {kit}; set TURNOUT_BENCH_KIT")
         return 0
+    for left_by_nginx in (HOME / "conf").glob("nginx-*/"):
+        shutil.rmtree(left_by_nginx)  # setup.sh takes everything there for a file
     subprocess.run([kit / "setup.sh"], check=True)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in ("direct", *PEERS)}
     with running([str(HOME / "bin" / "mock"), "-addr", f"127.0.0.1:{MOCK_PORT}"], MOCK_PORT) as mock:

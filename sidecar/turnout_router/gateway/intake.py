@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from itertools import count
 from secrets import token_hex
 
 from aiohttp import StreamReader, web
@@ -12,13 +13,21 @@ from turnout_router.families.errors import BodyTooLarge, InvalidBody, RequestTim
 BODY_IDLE_TIMEOUT_S = 60.0
 """An upload may take any time, but not stand still for longer: it would hold its memory and the drain for ever."""
 
+_PROCESS = token_hex(8)
+_NUMBERS = count(1)
+
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}\Z")
 
 
 def request_id_of(request: web.BaseRequest) -> str:
     """The client's own `x-request-id` where it can stand in logs and headers as it is, else a new one."""
     given = request.headers.get(REQUEST_ID)
-    return given if given and _REQUEST_ID.match(given) else token_hex(12)
+    return given if given and _REQUEST_ID.match(given) else new_request_id()
+
+
+def new_request_id() -> str:
+    """Unlike any other of this process and, by its random half, of any other process."""
+    return f"{_PROCESS}-{next(_NUMBERS):x}"
 
 
 async def read_body(request: web.BaseRequest, limit: int) -> bytes:

@@ -8,7 +8,6 @@ the log for a fault of ours and none for a fault of theirs.
 
 import asyncio
 import logging
-from secrets import token_hex
 
 from aiohttp import web
 from aiohttp.http_exceptions import BadHttpMethod, LineTooLong
@@ -16,6 +15,7 @@ from aiohttp.http_exceptions import BadHttpMethod, LineTooLong
 from turnout_router.families import errors, paths
 from turnout_router.families.errors import GatewayError
 from turnout_router.gateway.answers import error_response
+from turnout_router.gateway.intake import new_request_id
 
 MAX_HEADER_BYTES = 32 * 1024
 """Of one header, and of the request line: more than any token or cookie that is in use."""
@@ -39,7 +39,7 @@ class Connection(web.RequestHandler):
     ) -> web.StreamResponse:
         """What could not be read, and what a handler did not catch."""
         del message  # repeats bytes of the request
-        request_id = token_hex(12)
+        request_id = new_request_id()
         if status >= 500:
             log.error("request %s failed", request_id, exc_info=exc)
         if request.writer.output_size > 0:
@@ -58,7 +58,7 @@ class Connection(web.RequestHandler):
     ) -> tuple[web.StreamResponse, bool]:
         """Write an answer; those that aiohttp made itself in our own shape."""
         if isinstance(resp, web.HTTPException):
-            resp = error_response(paths.api_of(request.path), _refusal_of(resp, request), token_hex(12))
+            resp = error_response(paths.api_of(request.path), _refusal_of(resp, request), new_request_id())
         return await super().finish_response(request, resp, start_time)
 
 
