@@ -6,7 +6,7 @@ from turnout_api.vocabulary import Capability, Family, Role
 from turnout_api.wire import ModelRecord, Snapshot
 from turnout_router.cluster.registry import NodeIdConflict, Registry, UrlNotPermitted
 
-A, B = "http://127.0.0.1:8001", "http://127.0.0.1:8002"
+A, B, C = "http://127.0.0.1:8001", "http://127.0.0.1:8002", "http://127.0.0.1:8003"
 
 
 def record(node: str, public: str, *, config: str = "sha256:1", available: bool = True) -> ModelRecord:
@@ -107,6 +107,14 @@ def test_another_hash_gets_a_suffix_that_stays_when_the_first_goes(registry: Reg
     assert available(registry, "m-2") == ["b"]
     assert "m" not in registry.table.models
     assert "m" in registry.table.declared
+
+
+def test_a_configuration_that_knows_only_the_first_name_takes_no_number_from_the_others(registry: Registry) -> None:
+    registry.permit([A, B, C], {})
+    for node, url in (("a", A), ("b", B), ("c", C)):
+        registry.on_registered(snapshot(node, url, record(node, "m", config=f"sha256:{node}")), 0)
+    registry.permit([A, C], {"m": registry.ledger["m"][:1]})
+    assert (available(registry, "m"), available(registry, "m-3")) == (["a"], ["c"])
 
 
 def test_a_suffix_skips_a_name_that_somebody_declared(registry: Registry) -> None:
