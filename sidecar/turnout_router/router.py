@@ -35,6 +35,7 @@ from turnout_router.startable import RouterRefused, check_change, check_startabl
 from turnout_router.store.database import Store
 from turnout_router.store.records import RequestRecord
 from turnout_router.upstream.client import HttpClient
+from turnout_router.upstream.interface import Origin
 from turnout_router.version import VERSION
 
 DRAIN_TIMEOUT_S = 600.0
@@ -77,7 +78,12 @@ class Router:
             SlaveMembership(self.config, peers, self.snapshot, clock) if cluster.role is Role.SLAVE and peers else None
         )
         self.master = MasterMembership(
-            self.config, peers, self.registry, clock, lambda url: self.metrics.polls_failed.labels(url).inc()
+            self.config,
+            peers,
+            self.registry,
+            clock,
+            on_poll_failed=lambda url: self.metrics.polls_failed.labels(url).inc(),
+            on_gone=lambda url: self.client.forget(Origin.of(url)),
         )
         self.stats = EndpointStats()
         self.exchanges = Exchanges(self.client, self.runtime, self.tokens, self.stats, self.master.suspect)

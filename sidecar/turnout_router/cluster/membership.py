@@ -92,13 +92,17 @@ class MasterMembership:
         peers: Peers | None,
         registry: Registry,
         clock: Callable[[], float],
+        *,
         on_poll_failed: Callable[[str], None],
+        on_gone: Callable[[str], None],
     ) -> None:
+        """`on_gone` gets each URL that is permitted no longer."""
         self._config = config
         self._peers = peers
         self._registry = registry
         self._clock = clock
         self._on_poll_failed = on_poll_failed
+        self._on_gone = on_gone
         self._resolved: dict[str, list[str]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._polling: dict[str, bool] = {}
@@ -187,7 +191,10 @@ class MasterMembership:
         taken = {frontend.model_name for frontend in self._config.frontends}
         taken |= {recipe.public_id for recipe in self._config.recipes}
         self._registry.permit(urls, self._config.names, taken=taken)
-        for url in set(self._registry.urls()) - before if self._tasks else ():
+        now = set(self._registry.urls())
+        for url in before - now:
+            self._on_gone(url)
+        for url in now - before if self._tasks else ():
             self.suspect(url)
 
     def _spawn(self, work: Coroutine[object, object, None], name: str) -> None:

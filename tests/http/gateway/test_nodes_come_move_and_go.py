@@ -5,17 +5,14 @@ from typing import Any
 
 import aiohttp
 
+from turnout_router.backends.process import free_port
+from turnout_router.upstream.interface import Origin
+
 CHAT = "/v1/chat/completions"
 
 
 def chat(model: str) -> dict[str, Any]:
     return {"model": model, "messages": [{"role": "user", "content": "x"}], "max_tokens": 1}
-
-
-def another_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 async def status_of(client: aiohttp.ClientSession, model: str) -> int:
@@ -52,7 +49,7 @@ async def test_a_node_that_comes_back_at_another_url_serves_there_and_stands_the
 ) -> None:
     backend = await cluster.backend(models=("m",))
     first = await cluster.slave("a", backend.url, cluster.model("m"))
-    first_url, second_port = first.config.cluster.public_url, another_port()
+    first_url, second_port = first.config.cluster.public_url, free_port()
     second_url = f"http://127.0.0.1:{second_port}"
     cluster.slave_urls.append(second_url)
     master = await cluster.master()
@@ -97,3 +94,18 @@ async def test_a_node_that_hangs_delays_no_other_nodes_news(cluster: Any, until:
         await slave.stop(drain_timeout_s=0)
         cluster.routers.pop("a")
         await until(lambda: reasons(master)[cluster.slave_urls[1]], "the poll of the other node failed")
+
+
+async def test_no_connection_is_kept_to_a_node_that_is_permitted_no_longer(
+    cluster: Any, client: aiohttp.ClientSession
+) -> None:
+    backend = await cluster.backend(models=("m",))
+    slave = await cluster.slave("a", backend.url, cluster.model("m"))
+    master = await cluster.master()
+    assert await status_of(client, "m") == 200
+    node = Origin.of(slave.config.cluster.public_url)
+    assert node in master.client._lanes
+
+    without = master.config.cluster.model_copy(update={"slave_urls": []})
+    await master.reconfigure(master.config.model_copy(update={"generation": 9, "cluster": without}))
+    assert node not in master.client._lanes
