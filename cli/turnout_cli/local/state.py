@@ -153,8 +153,11 @@ def _locked(path: Path) -> BinaryIO:
 def _read(path: Path, kind: type[T]) -> T:
     try:
         return kind.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
+    except OSError as error:
         raise StateError(f"{path} cannot be used ({error}): repair or remove it") from error
+    except ValidationError as error:  # its own text would show what is in the file, which may be a key
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}" for e in error.errors())
+        raise StateError(f"{path} cannot be used ({wrong}): repair or remove it") from None
 
 
 def _write_users(path: Path, admin: Admin) -> None:

@@ -267,9 +267,9 @@ class Front:
     node: Any
     clients: list[RawClient] = field(default_factory=list)
 
-    async def connect(self) -> RawClient:
-        """A new connection of a client."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.gateway.port, limit=64 * 1024 * 1024)
+    async def connect(self, *, ahead: int = 64 * 1024 * 1024) -> RawClient:
+        """A new connection of a client, which takes at most twice `ahead` bytes that nobody has read."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.gateway.port, limit=ahead)
         self.clients.append(RawClient(reader, writer))
         return self.clients[-1]
 

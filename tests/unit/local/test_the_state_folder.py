@@ -77,6 +77,17 @@ def test_a_damaged_file_is_named(root: Path, name: str) -> None:
     folder.close()
 
 
+def test_a_key_that_cannot_be_used_is_not_shown(root: Path) -> None:
+    folder = StateFolder.open(root)
+    folder.credentials()
+    path = folder.folders.credentials
+    path.write_text(path.read_text().replace(folder.credentials().gateway_key, "s3cret"))
+    with pytest.raises(StateError, match=r"gatewayKey: .* at least 16") as refused:
+        folder.credentials()
+    assert "s3cret" not in str(refused.value)
+    folder.close()
+
+
 def test_a_folder_that_holds_secrets_is_not_committed_by_accident(root: Path) -> None:
     StateFolder.open(root).close()
     assert (root / ".gitignore").read_text() == "*\n"
