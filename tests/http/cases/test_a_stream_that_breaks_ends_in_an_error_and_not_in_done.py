@@ -61,6 +61,20 @@ async def test_openais_client_raises(front: Any, raw_backend: Any, openai_api: A
         _ = [chunk async for chunk in stream]
 
 
+async def test_an_event_without_an_end_is_given_up(
+    front: Any, raw_backend: Any, body_of_a_chat: Any, until: Any
+) -> None:
+    async def ramble(seen: Any) -> None:
+        await seen.stream(b'data: {"model": "backend-m", "x": "', *[bytes(1024 * 1024)] * 33, end=False)
+        await seen.until_left()
+
+    gate = await front((await raw_backend(ramble)).url)
+    answer = await gate.ask("POST", "/v1/chat/completions", body_of_a_chat(stream=True))
+    assert b'"code":"backend_broke"' in answer.body
+    await until(gate.idle)
+    assert [record["outcome"] for record in gate.records()] == ["broken"]
+
+
 async def test_an_answer_without_a_place_for_an_error_is_cut_off(front: Any, raw_backend: Any, until: Any) -> None:
     async def die(seen: Any) -> None:
         await seen.stream(b"RIFF" + bytes(1000), kind="audio/wav", end=False)

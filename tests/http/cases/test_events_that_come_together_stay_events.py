@@ -28,6 +28,17 @@ async def test_each_event_is_a_line_of_data_and_a_blank_line(front: Any, raw_bac
     assert answer.body == (FIRST + FINISH + USAGE + DONE).replace(b"backend-m", b"public-m")
 
 
+async def test_events_of_a_known_length_carry_the_public_name_too(
+    front: Any, raw_backend: Any, body_of_a_chat: Any
+) -> None:
+    async def of_known_length(seen: Any) -> None:
+        await seen.answer(FIRST + FINISH + DONE, kind="text/event-stream")
+
+    gate = await front((await raw_backend(of_known_length)).url)
+    answer = await gate.ask("POST", "/v1/chat/completions", body_of_a_chat(stream=True))
+    assert answer.body == (FIRST + FINISH + DONE).replace(b"backend-m", b"public-m")
+
+
 async def test_openais_client_ends_cleanly_and_sees_the_usage_once(
     front: Any, raw_backend: Any, openai_api: Any
 ) -> None:
