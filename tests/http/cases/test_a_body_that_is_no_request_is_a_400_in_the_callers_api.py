@@ -1,4 +1,4 @@
-"""H25: whatever stands in a body, the answer is a 400 in the shape of the API in use, and nothing is queued."""
+"""Whatever stands in a body, the answer is a 400 in the shape of the API in use, and nothing is queued."""
 
 from typing import Any
 

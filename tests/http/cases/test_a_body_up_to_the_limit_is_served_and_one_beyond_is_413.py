@@ -1,4 +1,4 @@
-"""H07: no limit of the HTTP library refuses a long chat; the configured one does, in the caller's API, and harms nobody."""
+"""No limit of the HTTP library refuses a long chat; the configured one does, in the caller's API, and harms nobody."""
 
 import json
 from typing import Any

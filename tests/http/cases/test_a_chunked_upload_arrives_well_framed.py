@@ -1,4 +1,4 @@
-"""H06: a chunked upload with a trailer is one well-framed request at every hop, without fields of the hop before."""
+"""A chunked upload with a trailer is one well-framed request at every hop, without fields of the hop before."""
 
 import json
 from typing import Any

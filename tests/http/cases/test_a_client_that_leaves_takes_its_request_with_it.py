@@ -1,4 +1,4 @@
-"""H01: a generation whose client is gone must not go on, and a request that still waits must never start."""
+"""A generation whose client is gone must not go on, and a request that still waits must never start."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""H05: a backend compresses although nobody asked; the body decodes, and the headers describe the bytes that are sent."""
+"""A backend compresses although nobody asked; the body decodes, and the headers describe the bytes that are sent."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""H03: a character that a TCP segment cuts in two must arrive whole, also where the router rewrites the event."""
+"""A character that a TCP segment cuts in two must arrive whole, also where the router rewrites the event."""
 
 import json
 from typing import Any

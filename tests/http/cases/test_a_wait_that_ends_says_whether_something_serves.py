@@ -1,4 +1,4 @@
-"""H24: a queue that is full or too slow is 429, a model that nothing serves is 503; both say when to come back."""
+"""A queue that is full or too slow is 429, a model that nothing serves is 503; both say when to come back."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""H22: no hop has a total timeout. Two hours pass on the clock of the event loop, so every timer that was set fires."""
+"""No hop has a total timeout. Two hours pass on the clock of the event loop, so every timer that was set fires."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""H05: the encoding and length that a client is told are those of the bytes that it gets."""
+"""The encoding and length that a client is told are those of the bytes that it gets."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""H27: of one model's nodes only those with Vision get a request with an image; without one it is a clear 400."""
+"""Of one model's nodes only those with Vision get a request with an image; without one it is a clear 400."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""H04: an event beside one that is rewritten keeps its `data: `, and `[DONE]` comes last and once."""
+"""An event beside one that is rewritten keeps its `data: `, and `[DONE]` comes last and once."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""H02: an exchange that failed in any way is no load on its node, so a node that healed gets its share again."""
+"""An exchange that failed in any way is no load on its node, so a node that healed gets its share again."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""H26: a stream of Ollama's passes line by line with the public name in each, and an error as its last line stays."""
+"""A stream of Ollama's passes line by line with the public name in each, and an error as its last line stays."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""H21: the number of series is bounded by what is declared, not by what clients write."""
+"""The number of series is bounded by what is declared, not by what clients write."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""H09: refusals of a healthy backend go to their callers as they are; only a failed poll makes a node unhealthy."""
+"""Refusals of a healthy backend go to their callers as they are; only a failed poll makes a node unhealthy."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""H18: no credential, however it is written, is more than a 401 with one and the same body, and no traceback."""
+"""No credential, however it is written, is more than a 401 with one and the same body, and no traceback."""
 
 from typing import Any
 
