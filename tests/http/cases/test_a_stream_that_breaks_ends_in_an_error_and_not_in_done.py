@@ -100,3 +100,4 @@ async def test_a_whole_answer_that_breaks_off_is_a_502(front: Any, raw_backend: 
     assert (answer.status, answer.json()["error"]["code"]) == (502, "backend_broke")
     assert len(backend.seen) == 1
     await until(gate.idle)
+    assert [record["outcome"] for record in gate.records()] == ["broken"]
