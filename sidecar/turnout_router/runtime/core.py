@@ -30,7 +30,6 @@ one is chosen, `_contenders` is where borrowed work would stand back, and `keep`
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
-from typing import TypeVar
 
 from turnout_router.runtime.effects import (
     Effect,
@@ -48,13 +47,11 @@ from turnout_router.runtime.effects import (
 from turnout_router.runtime.interface import (
     Draining,
     LoadFailed,
-    NotReady,
-    QueueFull,
-    QueueTimeout,
     RuntimeRefusal,
     UnknownModel,
 )
 from turnout_router.runtime.plan import ModelSpec, Plan
+from turnout_router.runtime.refusing import expired, load_failed, not_ready, queue_full, with_retry
 from turnout_router.runtime.state import ModelState, Phase, UnitState
 
 BACKOFF_FIRST_S = 1.0
@@ -63,9 +60,6 @@ STEADY_S = 60.0
 """A unit that was loaded this long is in no crash loop: its back-off starts anew."""
 SMOOTHING = 0.2
 """Weight of the newest job in a model's mean job time."""
-
-
-_R = TypeVar("_R", bound=RuntimeRefusal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +100,7 @@ class RuntimeCore:
         if state.spec.direct:
             return ticket, [self._grant(state, ticket, now)]
         if len(state.waiting) >= self._plan.max_queue_depth:
-            return ticket, [Refuse(ticket, self._queue_full(state))]
+            return ticket, [Refuse(ticket, queue_full(state))]
         state.waiting[ticket] = None
         return ticket, self._settle(now)
 
@@ -183,7 +177,7 @@ class RuntimeCore:
         state.start_failed = True
         self._turn = None
         self._effects.append(Record(report))
-        self._refuse_all(state, _load_failed(reason), state.retry_at - now)
+        self._refuse_all(state, load_failed(reason), state.retry_at - now)
         return self._settle(now)
 
     def on_unloaded(self, unit: str, now: float, *, error: str = "") -> list[Effect]:
@@ -222,7 +216,7 @@ class RuntimeCore:
             return []
         was_down, state.down = state.down, down
         if down:
-            self._refuse_all(state, _not_ready(down), self._plan.probe_interval_s)
+            self._refuse_all(state, not_ready(down), self._plan.probe_interval_s)
         elif version == state.version and not state.spec.supervised:
             self._observe(state, now, loaded=loaded)
         return self._settle(now) if down or was_down or version != state.version else []
@@ -470,14 +464,10 @@ class RuntimeCore:
         if state is None:
             return UnknownModel(model)
         if state.unit.down:
-            return _with_retry(_not_ready(state.unit.down), self._plan.probe_interval_s)
+            return with_retry(not_ready(state.unit.down), self._plan.probe_interval_s)
         if state.unit.start_failed and now < state.unit.retry_at:
-            return _with_retry(_load_failed(state.unit.error), state.unit.retry_at - now)
+            return with_retry(load_failed(state.unit.error), state.unit.retry_at - now)
         return None
-
-    def _queue_full(self, state: ModelState) -> QueueFull:
-        message = f"{len(state.waiting)} requests wait for this model already"
-        return _with_retry(QueueFull(message, state.spec.id), _drain_s(state))
 
     def _expire(self, model: ModelState, now: float) -> None:
         while model.waiting:
@@ -485,14 +475,7 @@ class RuntimeCore:
             if now < ticket.since + self._plan.max_queue_wait_s:
                 return
             del model.waiting[ticket]
-            self._effects.append(Refuse(ticket, self._expired(model, now - ticket.since)))
-
-    def _expired(self, model: ModelState, waited_s: float) -> RuntimeRefusal:
-        """In vain for a model that is not there (503), or for one that serves others (429)."""
-        unit, waited = model.unit, f"waited {waited_s:.0f} s for this model"
-        if unit.phase is Phase.LOADING or (unit.phase is Phase.ABSENT and unit.error):
-            return _with_retry(NotReady(f"{waited}, which is not loaded", unit.error), self._plan.probe_interval_s)
-        return _with_retry(QueueTimeout(waited), _drain_s(model))
+            self._effects.append(Refuse(ticket, expired(model, now - ticket.since, self._plan.probe_interval_s)))
 
     def _refuse_all(self, unit: UnitState, error: RuntimeRefusal, retry_after_s: float | None) -> None:
         for model in self._models.values():
@@ -502,7 +485,7 @@ class RuntimeCore:
     def _refuse_waiting(self, model: ModelState, error: RuntimeRefusal, retry_after_s: float | None = None) -> None:
         for ticket in [*model.waiting, *model.loads]:
             # One exception object each: a raised one carries the traceback of its waiter.
-            self._effects.append(Refuse(ticket, _with_retry(type(error)(str(error), error.detail), retry_after_s)))
+            self._effects.append(Refuse(ticket, with_retry(type(error)(str(error), error.detail), retry_after_s)))
         model.waiting, model.loads = {}, {}
 
     def _deadlines(self) -> Iterator[float]:
@@ -578,23 +561,3 @@ def _report_for(ticket: Ticket, unit: UnitState, now: float) -> LoadReport:
     if last is not None and not last.error and last.started + last.seconds >= ticket.since:
         return last
     return LoadReport(ticket.model, now, 0.0, ())
-
-
-def _load_failed(reason: str) -> LoadFailed:
-    return LoadFailed("the model could not be loaded; its node's log and status say why", reason)
-
-
-def _not_ready(reason: str) -> NotReady:
-    return NotReady("the model's backend is not ready", reason)
-
-
-def _drain_s(model: ModelState) -> float | None:
-    """When everything that waits and runs now will have been served, from measured job times."""
-    if model.mean_job_s is None:
-        return None
-    return model.mean_job_s * (len(model.waiting) + model.running) / (model.spec.depth or max(1, model.running))
-
-
-def _with_retry(error: _R, retry_after_s: float | None) -> _R:
-    error.retry_after_s = retry_after_s
-    return error
