@@ -31,7 +31,10 @@ COMMANDS: dict[str, _Command] = {
 
 def main() -> None:
     """Entry point of the script `turnout`."""
-    app_for(sys.argv[1:])(prog_name="turnout")
+    try:
+        app_for(sys.argv[1:])(prog_name="turnout")
+    except KeyboardInterrupt:  # while the command is still imported: nothing runs yet
+        sys.exit(130)
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
