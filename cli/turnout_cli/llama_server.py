@@ -13,9 +13,11 @@ _NOT_INSTALLED = 2
 def llama_server(
     *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 = any free port.")] = _DEFAULTS.port,
-    host: Annotated[str, typer.Option()] = _DEFAULTS.host,
+    host: Annotated[str, typer.Option(help="Where it listens.")] = _DEFAULTS.host,
     model: Annotated[str, typer.Option(help="A GGUF file, or smollm2: packaged weights.")] = _DEFAULTS.model,
-    alias: Annotated[str, typer.Option(help="What it calls itself. [default: the model's name]")] = _DEFAULTS.alias,
+    alias: Annotated[
+        str, typer.Option(help="What it calls itself.", show_default="the model's name")
+    ] = _DEFAULTS.alias,
     threads: Annotated[int, typer.Option(min=0, help="0 = llama.cpp decides.")] = _DEFAULTS.threads,
     context_window: Annotated[int, typer.Option(min=64, help="Tokens of each slot.")] = _DEFAULTS.context_window,
     parallel: Annotated[int, typer.Option(min=1, help="Slots.")] = _DEFAULTS.parallel,

@@ -18,11 +18,11 @@ class _Command(NamedTuple):
 
 
 COMMANDS: dict[str, _Command] = {
-    "replay": _Command("replay", "replay", "A public trace against a gateway, every request accounted for."),
-    "operator": _Command("operator", "operator", "Watch namespaces of Kubernetes and deliver configurations."),
-    "router": _Command("router", "router", "Run one router from its configuration file."),
-    "validate": _Command("validate", "validate", "Everything that the operator would say about manifests, offline."),
     "up": _Command("up", "up", "A whole cluster on this machine, from the manifests that Kubernetes would get."),
+    "validate": _Command("validate", "validate", "Everything that the operator would say about manifests, offline."),
+    "replay": _Command("replay", "replay", "A public trace against a gateway, every request accounted for."),
+    "router": _Command("router", "router", "Run one router from its configuration file."),
+    "operator": _Command("operator", "operator", "Watch namespaces of Kubernetes and deliver configurations."),
     "sim-backend": _Command("sim_backend", "sim_backend", "An honest stand-in for a GPU server."),
     "llama-server": _Command("llama_server", "llama_server", "A real llama.cpp server with small weights."),
 }

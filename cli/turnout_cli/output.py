@@ -6,6 +6,7 @@ from typing import Literal
 
 import orjson
 import yaml
+from rich.console import Console
 
 
 class Output(StrEnum):
@@ -14,6 +15,18 @@ class Output(StrEnum):
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
+
+
+_WIDTH_WITHOUT_TERMINAL = 200
+"""Columns where nobody says how wide the output is: a pipe or a log of CI."""
+
+
+def table_console() -> Console:
+    """Where tables for people go: as wide as the terminal, and wide where there is none."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, _WIDTH_WITHOUT_TERMINAL)
+    return console
 
 
 def print_document(document: object, output: Literal[Output.JSON, Output.YAML]) -> None:

@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from turnout_cli.output import Output, print_document
+from turnout_cli.output import Output, print_document, table_console
 from turnout_cli.replaying.account import Account, Entry
 from turnout_cli.replaying.sender import Clock, GatewayUnusable, Replay, Sending, open_session, served_models
 from turnout_cli.replaying.summary import Summary, render, summarise
@@ -34,7 +34,8 @@ def replay(
     url: Annotated[str, typer.Option(help="Base URL of the gateway.")],
     key: Annotated[str, typer.Option(help="API key.", envvar="TURNOUT_KEY")],
     model: Annotated[
-        list[str] | None, typer.Option(help="Name to ask for; several take turns. [default: the only one served]")
+        list[str] | None,
+        typer.Option(help="Name to ask for; several take turns.", show_default="the only one that is served"),
     ] = None,
     time_scale: Annotated[float, typer.Option(min=1e-6, help="10 = ten times as fast as the trace.")] = 1.0,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first rows.")] = None,
@@ -51,7 +52,7 @@ def replay(
         int, typer.Option(min=1, max=20_000, help="Requests open at once; others are sent late.")
     ] = 256,
     log: Annotated[Path | None, typer.Option(help="Gets a JSON line for each row.")] = None,
-    output: Annotated[Output, typer.Option()] = Output.TABLE,
+    output: Annotated[Output, typer.Option(case_sensitive=False, help="table is for people.")] = Output.TABLE,
     allow_remote: Annotated[
         bool, typer.Option("--allow-remote", help="Really send this load to another machine.")
     ] = False,
@@ -136,6 +137,6 @@ def _the_only(models: list[str]) -> tuple[str, ...]:
 def _show(summary: Summary, output: Output, title: str) -> None:
     match output:
         case Output.TABLE:
-            Console().print(render(summary, title), highlight=False)
+            table_console().print(render(summary, title), highlight=False)
         case Output.JSON | Output.YAML:
             print_document(summary.document(), output)

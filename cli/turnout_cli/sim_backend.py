@@ -18,11 +18,13 @@ _WRONG_OPTIONS = 2
 def sim_backend(
     *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 = any free port.")] = _DEFAULTS.port,
-    host: Annotated[str, typer.Option()] = _DEFAULTS.host,
+    host: Annotated[str, typer.Option(help="Where it listens.")] = _DEFAULTS.host,
     model: Annotated[
-        list[str] | None, typer.Option(help="ID; several make a server that loads and unloads. [default: sim]")
+        list[str] | None, typer.Option(help="ID; several make a server that loads and unloads.", show_default="sim")
     ] = None,
-    family: Annotated[Family, typer.Option(case_sensitive=False)] = _DEFAULTS.family,
+    family: Annotated[
+        Family, typer.Option(case_sensitive=False, help="The kind of server that it behaves like.")
+    ] = _DEFAULTS.family,
     prefill_tokens_per_second: Annotated[
         float, typer.Option(min=0, help="0 = prompts take no time.")
     ] = _DEFAULTS.prefill_tokens_per_second,

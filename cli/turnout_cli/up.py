@@ -87,7 +87,11 @@ class LocalCluster:
 
     async def _watch(self, supervisor: Supervisor, plan: ClusterPlan) -> None:
         async for _ in edits(self._files):
-            plan = await self._take_edit(supervisor, plan)
+            try:
+                plan = await self._take_edit(supervisor, plan)
+            except StateError as error:
+                say(f"{error}\nnothing changed")
+                self._texts = {}  # saved once more, the same edit counts
 
     def _place(self, port: int) -> LocalPlacement:
         kept = self._state
@@ -149,15 +153,17 @@ class LocalCluster:
         return desired
 
     def _keep(self, desired: Desired, generation: int) -> None:
-        self._accepted = dict(desired.resolution.last_accepted)
-        self._state = State(
+        """Remember what is about to be served. Raises StateError, and then remembers nothing of it."""
+        accepted = dict(desired.resolution.last_accepted)
+        state = State(
             generation=generation,
             gateway_port=self._placement.gateway_port,
             ports={n: {"port": p.port, "health_port": p.health_port} for n, p in self._placement.ports.items()},
             ledger=dict(desired.resolution.ledger),
-            accepted=dump_accepted(self._accepted),
+            accepted=dump_accepted(accepted),
         )
-        self._folder.keep(self._state)
+        self._folder.keep(state)
+        self._accepted, self._state = accepted, state
 
     def _introduce(self, plan: ClusterPlan) -> None:
         first = sorted(plan.nodes.values(), key=lambda node: (node.name != plan.master, node.name))

@@ -10,18 +10,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from turnout_api.manifests import Finding, Manifest, read
 from turnout_api.resolve import PlacedAnywhere, Verdict, declare, resolve
-from turnout_cli.output import Output, print_document
+from turnout_cli.output import Output, print_document, table_console
 from turnout_cli.sources import expand, text_of
 
 STDIN = "-"
-_WIDTH_WITHOUT_TERMINAL = 200
-"""Columns where nobody says how wide the output is: a pipe or a log of CI."""
 
 
 def validate(
@@ -98,6 +95,8 @@ def gather(files: Iterable[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
 def judge(sources: Sequence[tuple[str, str]], errors: Sequence[Finding] = ()) -> Report:
     """The verdict of each object. Objects stand in the order of the files, which counts as that of their creation."""
     reading = read(sources)
+    if sources and not (reading.manifests or reading.problems or errors):  # the wrong file must not pass as a good one
+        errors = [Finding(sources[0][0], 1, "no object of turnout.dev is in what was named")]
     spaces: dict[str, list[Manifest]] = {}
     for manifest in reading.manifests:
         spaces.setdefault(manifest.namespace, []).append(manifest)
@@ -124,9 +123,7 @@ def _sources(file: str) -> list[tuple[str, str]]:
 
 
 def _print_table(report: Report) -> None:
-    console = Console()
-    if not console.is_terminal:
-        console.width = max(console.width, _WIDTH_WITHOUT_TERMINAL)
+    console = table_console()
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column("where", no_wrap=True, style="dim")
     table.add_column("what", overflow="fold")  # the only wide one, so that 80 columns do

@@ -117,8 +117,21 @@ class StateFolder:
         return _read(self.folders.state, State) if self.folders.state.exists() else State()
 
     def keep(self, state: State) -> None:
-        """Replace what is kept."""
-        write_private(self.folders.state, state.model_dump_json(by_alias=True).encode())
+        """Replace what is kept. Raises StateError, for example when somebody removed the folder meanwhile."""
+        root, again = self.folders.root, "end `turnout up`, and start it again"
+        if not self._is_there():
+            raise StateError(f"the state folder {root} was removed or replaced: {again}")
+        try:
+            write_private(self.folders.state, state.model_dump_json(by_alias=True).encode())
+        except OSError as error:
+            raise StateError(f"the state folder {root} cannot be written ({error.strerror}): {again}") from error
+
+    def _is_there(self) -> bool:
+        """Whether the folder is the one whose lock we hold: a log of a backend makes a removed one anew, without its keys."""
+        try:
+            return os.path.samestat(os.fstat(self._lock.fileno()), self.folders.lock.stat())
+        except OSError:
+            return False
 
 
 def write_private(path: Path, content: bytes) -> None:

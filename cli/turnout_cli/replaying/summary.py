@@ -10,6 +10,7 @@ from rich.table import Table
 from turnout_cli.replaying.account import ANSWERED, Entry, Outcome
 
 SHOWN_ERRORS = 5
+_FIRST_BYTE = "first byte of\nstreams, s\np50 / p95"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +124,14 @@ def render(summary: Summary, title: str) -> RenderableType:
     table = Table(title=title, title_justify="left", show_footer=True, box=None, pad_edge=False, header_style="bold")
     ok = summary.outcomes.get(Outcome.OK, 0)
     read, written = (sum(n.prompt_tokens for n in summary.nodes), sum(n.completion_tokens for n in summary.nodes))
-    table.add_column("\nnode", "all", overflow="fold")
-    table.add_column("\nmodel", overflow="fold", min_width=9)
+    table.add_column("\n\nnode", "all", overflow="fold")
+    table.add_column("\n\nmodel", overflow="fold", min_width=9)
     for head, foot in zip(
-        ("\nasked", "\nok", "tokens\nin", "tokens\nout", "first byte, s\np50 / p95", "total, s\np50 / p95 / p99"),
+        ("\n\nasked", "\n\nok", "\ntokens\nin", "\ntokens\nout", _FIRST_BYTE, "\ntotal, s\np50 / p95 / p99"),
         _cells((summary.rows, ok, read, written), summary.first_byte_s, summary.total_s),
         strict=True,
     ):
-        table.add_column(head, foot, justify="right", no_wrap=True)
+        table.add_column(head, foot, justify="right", overflow="fold")  # a narrow terminal wraps figures, and cuts none
     for n in summary.nodes:
         cells = _cells((n.requests, n.ok, n.prompt_tokens, n.completion_tokens), n.first_byte_s, n.total_s)
         table.add_row(n.node or "-", n.model or "-", *cells)

@@ -82,3 +82,16 @@ async def test_what_was_accepted_last_is_served_after_a_restart_too(up: Any, wri
     second = await up(manifest)
     assert await second.until_said("UnknownBackend")
     assert await names(client(second)) == ["one"]
+
+
+async def test_an_edit_after_the_state_folder_was_removed_changes_nothing_and_says_so(
+    up: Any, write: Any, client: Any
+) -> None:
+    cluster = await up(write(a=("one", 0)))
+    session = client(cluster)
+    cluster.state.rename(cluster.state.with_name("removed"))
+    write(a=("one", 0), b=("two", 0))
+    assert await cluster.until_said("was removed or replaced")
+    assert await cluster.until_said("nothing changed")
+    async with session.post("/v1/chat/completions", json=chat("one")) as response:
+        assert response.status == 200

@@ -235,3 +235,10 @@ def test_the_table_points_at_each_place_and_counts(validate):
     assert ["link.yaml:10", "UnknownNode"] in [line[:2] for line in lines]
     assert ["frontend.yaml:7", "warning", "UnknownModel"] in [line[:3] for line in lines]
     assert "3 accepted, 1 not accepted, 2 warnings, 0 errors" in result.stdout
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"])
+def test_files_without_an_object_of_ours_are_an_error(validate, text):
+    result = validate({"cluster.yaml": text})
+    assert result.exit_code == 1
+    assert "no object of turnout.dev" in result.stdout

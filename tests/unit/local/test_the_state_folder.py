@@ -91,3 +91,13 @@ def test_a_key_that_cannot_be_used_is_not_shown(root: Path) -> None:
 def test_a_folder_that_holds_secrets_is_not_committed_by_accident(root: Path) -> None:
     StateFolder.open(root).close()
     assert (root / ".gitignore").read_text() == "*\n"
+
+
+def test_a_folder_that_was_replaced_is_not_written(tmp_path: Path) -> None:
+    folder = StateFolder.open(tmp_path / "state")
+    (tmp_path / "state").rename(tmp_path / "removed")
+    (tmp_path / "state").mkdir()
+    with pytest.raises(StateError, match="was removed or replaced"):
+        folder.keep(State())
+    assert list((tmp_path / "state").iterdir()) == []
+    folder.close()
