@@ -60,3 +60,10 @@ async def test_one_byte_more_than_the_limit(front: Any, raw_backend: Any, until:
     assert [len(seen.body) for seen in backend.seen] == [LIMIT + 1, len(backend.seen[1].body)]
     await until(gate.idle)
     assert [record["code"] for record in gate.records()] == ["body_too_large", "", ""]
+
+
+async def test_an_announced_length_beyond_the_limit_is_refused_before_it_is_sent(front: Any, raw_backend: Any) -> None:
+    gate = await front((await raw_backend()).url, max_body_bytes=LIMIT)
+    client = await gate.connect()
+    await client.ask("POST", "/v1/chat/completions", None, f"Content-Length: {LIMIT + 1}")
+    assert (await client.answer()).status == 413
