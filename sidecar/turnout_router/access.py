@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from turnout_api.config import AccessConfig, ClusterConfig
 from turnout_api.vocabulary import Role
+from turnout_router.invalid import what_is_wrong
 
 MIN_TOKEN_BYTES = 16
 MAX_TOKEN_BYTES = 4096
@@ -200,5 +201,7 @@ def _read_clients(path: str) -> list[_Client]:
     try:
         document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
         return _Clients.model_validate(document).clients
-    except (OSError, yaml.YAMLError, ValidationError) as error:
+    except ValidationError as error:
+        raise AccessError(f"the clients in {path} cannot be used: {'; '.join(what_is_wrong(error))}") from None
+    except (OSError, yaml.YAMLError) as error:
         raise AccessError(f"the clients in {path} cannot be used: {error}") from error

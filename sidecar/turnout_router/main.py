@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from turnout_api.config import RouterConfig
 from turnout_api.vocabulary import Policy
 from turnout_router.backends.guard import PR_SET_PDEATHSIG
+from turnout_router.invalid import what_is_wrong
 from turnout_router.router import Router
 from turnout_router.startable import RouterRefused
 from turnout_router.store.database import StoreUnusable
@@ -38,7 +39,7 @@ def read_config(path: Path, policy: Policy | None = None) -> RouterConfig:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise RouterRefused(f"{path} cannot be read: {error}") from error
     except ValidationError as error:
-        wrong = "\n".join(f"  {'.'.join(map(str, e['loc'])) or '(file)'}: {e['msg']}" for e in error.errors())
+        wrong = "\n".join(f"  {line}" for line in what_is_wrong(error))
         raise RouterRefused(f"{path} is no router configuration:\n{wrong}") from error
     if policy is None:
         return config
