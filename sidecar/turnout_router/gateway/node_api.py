@@ -135,7 +135,7 @@ class NodeApi:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         router = self._router
         record = RequestRecord(request_id_of(request), time.time(), "/" + request.match_info["path"], caller="master")
-        record.node = router.config.cluster.node
+        record.node = router.node
         began = router.clock()
         router.began()
         exchange: Exchange | None = None
