@@ -62,6 +62,14 @@ def test_clients_are_known_by_the_hash_of_their_key(tmp_path: Path) -> None:
     assert (caller.name, caller.roles, caller.models) == ("ann", {"dev"}, {"m"})
 
 
+def test_an_api_key_counts_only_without_an_authorization(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    path.write_text(GOOD)
+    keys = load_api_keys(AccessConfig(gateway_key_file=str(path)))
+    assert keys.caller([], [GOOD]) is not None
+    assert keys.caller(["Basic bad"], [GOOD]) is None
+
+
 def test_a_clients_file_with_a_field_that_is_not_enforced_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "clients.yaml"
     path.write_text(f"clients:\n- {{name: ann, keySha256: {'0' * 64}, requestsPerMinute: 3}}\n")

@@ -190,3 +190,11 @@ def test_two_nodes_that_are_edited_together_stay_one_model(make):
     )
 
     assert identity.all_names(after.ledger) == ["m"]
+
+
+def test_a_model_that_is_given_another_public_id_leaves_its_old_number_to_nobody():
+    ledger = {"m": ["h1"], "other": ["h0"]}
+
+    edited = identity.follow(ledger, {("gpu-a", "x"): ("m", "h1")}, {("gpu-a", "x"): ("other", "h2")})
+
+    assert edited == ledger
