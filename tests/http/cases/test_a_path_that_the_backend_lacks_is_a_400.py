@@ -24,3 +24,13 @@ async def test_what_a_backend_says(
     gate = await front((await raw_backend(refuse)).url, model={"capabilities": ["Embedding"]})
     answer = await gate.ask("POST", "/v1/rerank", RERANK)
     assert (answer.status, answer.json()["error"]["code"]) == told
+
+
+async def test_a_family_that_is_known_to_lack_it_is_not_asked(cluster: Any, front: Any, raw_backend: Any) -> None:
+    cluster.family = "LlamaCpp"
+    backend = await raw_backend()
+    backend.fixed["/models"] = {"object": "list", "data": []}
+    gate = await front(backend.url, model={"capabilities": ["Image"]})
+    answer = await gate.ask("POST", "/v1/images/generations", b'{"model": "public-m", "prompt": "x"}')
+    assert (answer.status, answer.json()["error"]["code"]) == (400, "unsupported_path")
+    assert not backend.seen

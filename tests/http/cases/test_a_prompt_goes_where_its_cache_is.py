@@ -17,6 +17,6 @@ async def test_the_begin_of_a_request_decides(cluster: Any, client: aiohttp.Clie
             assert response.status == 200
             return response.headers["x-turnout-node"]
 
-    homes = {str(n): await node_of(str(n)) for n in range(16)}
+    homes = {str(n): await node_of(str(n)) for n in range(15)}  # odd: taking turns would not come to the same again
     assert {prompt: await node_of(prompt) for prompt in homes} == homes
     assert set(homes.values()) == {"gpu-a", "gpu-b"}

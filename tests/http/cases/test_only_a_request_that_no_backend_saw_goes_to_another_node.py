@@ -52,3 +52,18 @@ async def test_a_slave_that_drains_hands_on_what_it_did_not_take(pair: Any, clie
     await pair(health_interval=3600)
     cluster.routers["x"].drain()
     assert await statuses(client, 6) == [200] * 6
+
+
+async def test_a_fault_of_a_slave_may_have_come_after_its_backend_saw_the_request(
+    cluster: Any, raw_backend: Any, client: Any, records: Any, until: Any
+) -> None:
+    async def fail(*_arguments: Any, **_options: Any) -> None:
+        raise RuntimeError("a fault of ours")
+
+    backend = await raw_backend()
+    slave = await cluster.slave("gpu", backend.url, cluster.model("local-m", "public-m"))
+    master = await cluster.master()
+    slave.exchanges.open_local = fail
+    assert await statuses(client, 1) == [502]
+    await until(lambda: records(master), "the request has ended")
+    assert [record["outcome"] for record in records(master)] == ["broken"]

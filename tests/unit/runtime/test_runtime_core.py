@@ -177,6 +177,17 @@ def test_who_waited_too_long_is_refused_and_the_rest_stays():
     assert granted(node.release("first")) == ["2"]
 
 
+def test_who_waited_too_long_is_told_when_the_queue_will_have_been_served():
+    node = Node(plan("a", depth=1)).with_loaded("a")
+    node.claim("a", "1")
+    node.now = 10.0
+    node.release("first")
+    node.claim("a", "2")
+    (effect,) = node.core.on_time(70.0)
+    assert isinstance(effect.error, QueueTimeout)
+    assert effect.error.retry_after_s is not None
+
+
 def test_who_waited_in_vain_for_a_model_that_is_not_there_is_told_that_it_is_not_ready():
     node = Node(plan("a"))
     node.claim("a", "1")
