@@ -80,3 +80,22 @@ async def test_while_a_token_is_rotated_the_old_one_is_as_good(
     await cluster.master(**tokens("master", *both))
     async with client.post("/v1/chat/completions", json={"model": "public-m"}) as response:
         assert response.status == 200
+
+
+@pytest.mark.parametrize("authorization", [{}, {"Authorization": "Bearer "}, {"Authorization": "Bearer anything"}])
+async def test_a_standalone_without_a_token_has_no_cluster(
+    cluster: Any, raw_backend: Any, plain: Any, authorization: dict[str, str]
+) -> None:
+    backend = await raw_backend()
+    settings = {"role": "Standalone", "node_id": "alone", "token_file": ""}
+    alone = await cluster.router(settings, cluster.master_port, backend.url, (cluster.model("m"),))
+    for method, path in (
+        ("GET", "status"),
+        ("POST", "drain"),
+        ("POST", "config"),
+        ("POST", "serve/v1/chat/completions"),
+    ):
+        url = f"http://127.0.0.1:{alone.port}/router/v1/node/{path}"
+        async with plain.request(method, url, headers=authorization) as response:
+            assert response.status == 401
+    assert not alone.draining
