@@ -238,8 +238,15 @@ class World(RuleBasedStateMachine):
         self.generation += moves
         self.shape["depth"] += deeper
         plan = plan_with(names, generation=self.generation, **self.shape)
-        self.take(self.core.reconfigure(plan, self.now))
+        before = self.states()
+        effects = self.core.reconfigure(plan, self.now)
+        if before.get(self.turn_model) is not self.states().get(self.turn_model):
+            self.turn_model = None  # one that was taken out or moved has no turn any more, though it may come back
+        self.take(effects)
         self.see("URL", "")
+
+    def states(self):
+        return {state.spec.id: state for state in self.core.models()}
 
     # What must hold
 
@@ -326,3 +333,16 @@ TestExclusiveRuntime = World.TestCase
 TestExclusiveRuntime.settings = MANY
 TestSharedRuntime = SharedWorld.TestCase
 TestSharedRuntime.settings = MANY
+
+
+def test_a_model_that_was_taken_out_and_came_back_begins_a_turn_anew():
+    """Found by the machine above: what it had of a turn is gone, so all that wait when it gets its next one go first."""
+    world = World()
+    world.begin(eager=False, depth=1)
+    world.requests_alternate(count=1, first="a", second="c")
+    world.life_goes_on(choices=[(1, 0), (0, 0), (0, 0)])
+    world.the_configuration_changes(deeper=0, moves=False, names=["a", "b", "d"])
+    world.the_configuration_changes(deeper=0, moves=False, names=["a", "b", "c"])
+    world.requests_alternate(count=2, first="c", second="a")
+    world.check()
+    world.teardown()
