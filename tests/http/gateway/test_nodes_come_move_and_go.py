@@ -109,3 +109,15 @@ async def test_no_connection_is_kept_to_a_node_that_is_permitted_no_longer(
     without = master.config.cluster.model_copy(update={"slave_urls": []})
     await master.reconfigure(master.config.model_copy(update={"generation": 9, "cluster": without}))
     assert node not in master.client._lanes
+
+
+async def test_a_node_that_a_request_could_not_reach_is_polled_at_once(
+    cluster: Any, client: aiohttp.ClientSession, until: Any
+) -> None:
+    backend = await cluster.backend(models=("m",))
+    slave = await cluster.slave("a", backend.url, cluster.model("m"))
+    master = await cluster.master(health_interval=600.0)
+    cluster.routers.pop("a")
+    await slave.stop(drain_timeout_s=0)
+    assert await status_of(client, "m") == 503
+    await until(lambda: not master.registry.health(0)[0].healthy, "it was polled long before the interval")
