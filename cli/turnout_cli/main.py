@@ -6,7 +6,8 @@ Only the command that is called is imported, so that `turnout --help` and each s
 import importlib
 import sys
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from importlib import metadata
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -61,7 +62,17 @@ def _not_called() -> None:
     """Stands in the list of commands for one that is not imported."""
 
 
-def _one_of_several() -> None:
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"turnout {metadata.version('turnout')}")
+        raise typer.Exit
+
+
+def _one_of_several(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and end.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
     """Makes typer expect a command's name even while there is one command only."""
 
 
