@@ -43,6 +43,7 @@ CLIENTS = """
 ## The file of clients
 
 `access.clients_file` is YAML: API keys by their SHA-256 (`printf %s KEY | sha256sum`), never in the clear.
+It and the gateway key are read again when they change; a file that cannot be used changes nothing, and the log says why.
 
 ```yaml
 clients:

@@ -61,14 +61,14 @@ class ClusterTokens:
     @classmethod
     def of(cls, cluster: ClusterConfig) -> "ClusterTokens":
         """Those in the files of the configuration; `follow` keeps them so. Raises AccessError."""
-        stamp = _stamp_of(cluster)
+        stamp = _stamp_of(cluster.token_file, cluster.token_previous_file)
         tokens = cls(*_read_tokens(cluster))
         tokens._stamp = stamp
         return tokens
 
     def follow(self, cluster: ClusterConfig) -> None:
         """Read the files again if they, or their names, changed. Tokens that cannot be used change nothing. Blocks shortly."""
-        stamp = _stamp_of(cluster)
+        stamp = _stamp_of(cluster.token_file, cluster.token_previous_file)
         if self._stamp is None or stamp == self._stamp:
             return
         self._stamp = stamp
@@ -95,10 +95,32 @@ class ClusterTokens:
 
 
 class ApiKeys:
-    """API keys, known by their SHA-256 only."""
+    """API keys, known by their SHA-256 only. Their files are read again when they change, as those of the tokens are."""
 
     def __init__(self, callers: dict[bytes, Caller]) -> None:
         self._callers = callers
+        self._stamp: object = None
+
+    @classmethod
+    def of(cls, access: AccessConfig) -> "ApiKeys":
+        """Those in the files of the configuration; `follow` keeps them so. Raises AccessError."""
+        stamp = _stamp_of(access.gateway_key_file, access.clients_file)
+        keys = cls(_read_callers(access))
+        keys._stamp = stamp
+        return keys
+
+    def follow(self, access: AccessConfig) -> None:
+        """Read the files again if they, or their names, changed. Keys that cannot be used change nothing. Blocks shortly."""
+        stamp = _stamp_of(access.gateway_key_file, access.clients_file)
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self._callers = _read_callers(access)
+        except AccessError as error:
+            log.warning("the API keys stay what they were: %s", error)
+        else:
+            log.info("the API keys were read again")
 
     def caller(self, authorization: Sequence[str], api_key: Sequence[str] = ()) -> Caller | None:
         """Who calls, from `Authorization: Bearer` or, as Anthropic's clients send it, `x-api-key`."""
@@ -136,8 +158,8 @@ def _read_tokens(cluster: ClusterConfig) -> tuple[str, str]:
     return current, read_secret(path, "the previous token") if path and Path(path).exists() else ""
 
 
-def _stamp_of(cluster: ClusterConfig) -> object:
-    return tuple((path, _changed(path)) for path in (cluster.token_file, cluster.token_previous_file) if path)
+def _stamp_of(*paths: str) -> object:
+    return tuple((path, _changed(path)) for path in paths if path)
 
 
 def _changed(path: str) -> tuple[int, int, int] | None:
@@ -149,8 +171,8 @@ def _changed(path: str) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def load_api_keys(access: AccessConfig) -> ApiKeys:
-    """The keys that clients may use. Raises AccessError."""
+def _read_callers(access: AccessConfig) -> dict[bytes, Caller]:
+    """Who may call, by the digest of the key. Raises AccessError."""
     callers: dict[bytes, Caller] = {}
     if access.gateway_key_file:
         key = read_secret(access.gateway_key_file, "the gateway key")
@@ -161,7 +183,7 @@ def load_api_keys(access: AccessConfig) -> ApiKeys:
             callers[bytes.fromhex(client.key_sha256)] = Caller(client.name, frozenset(client.roles), models)
     if not callers:
         raise AccessError("no client could call: set access.gateway_key_file or access.clients_file")
-    return ApiKeys(callers)
+    return callers
 
 
 def read_secret(path: str, what: str) -> str:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from turnout_api.config import RouterConfig
 from turnout_api.vocabulary import Role
 from turnout_api.wire import NodeStatus, Snapshot
-from turnout_router.access import AccessError, ApiKeys, load_api_keys, load_cluster_tokens
+from turnout_router.access import AccessError, ApiKeys, load_cluster_tokens
 from turnout_router.backends.driver import BackendError
 from turnout_router.cluster.membership import MasterMembership, SlaveMembership
 from turnout_router.cluster.peers import Peers
@@ -55,7 +55,7 @@ class Router:
         self.clock = clock
         try:
             self.tokens = load_cluster_tokens(config.cluster)
-            self.keys: ApiKeys | None = None if config.cluster.role is Role.SLAVE else load_api_keys(config.access)
+            self.keys: ApiKeys | None = None if config.cluster.role is Role.SLAVE else ApiKeys.of(config.access)
         except AccessError as error:
             raise RouterRefused(str(error)) from error
         self.metrics = Metrics()
@@ -228,12 +228,17 @@ class Router:
             await self._refresh()
 
     async def _refresh(self) -> None:
-        if self.tokens:
-            await asyncio.to_thread(self.tokens.follow, self.config.cluster)
+        await asyncio.to_thread(self._follow_secrets)
         self.registry.set_local(self.runtime.records())
         if self.keys and (names := self.registry.remembered()) != self._kept_names:
             self._kept_names = names
             await asyncio.to_thread(self.store.keep, NAMES, names)
+
+    def _follow_secrets(self) -> None:
+        if self.tokens:
+            self.tokens.follow(self.config.cluster)
+        if self.keys:
+            self.keys.follow(self.config.access)
 
     def _readings(self) -> Iterable[Sample]:
         yield Sample("turnout_inflight_requests", "Requests that have not ended.", {}, self.open_requests)

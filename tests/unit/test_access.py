@@ -7,7 +7,7 @@ import pytest
 
 from turnout_api.config import AccessConfig, ClusterConfig
 from turnout_api.vocabulary import Role
-from turnout_router.access import AccessError, ClusterTokens, load_api_keys, load_cluster_tokens
+from turnout_router.access import AccessError, ApiKeys, ClusterTokens, load_cluster_tokens
 
 GOOD = "0123456789abcdef0123456789abcdef"
 
@@ -57,7 +57,7 @@ def test_clients_are_known_by_the_hash_of_their_key(tmp_path: Path) -> None:
     path = tmp_path / "clients.yaml"
     digest = sha256(b"my-key").hexdigest()
     path.write_text(f"clients:\n- {{name: ann, keySha256: {digest}, roles: [dev], models: [m]}}\n")
-    caller = load_api_keys(AccessConfig(clients_file=str(path))).caller(["Bearer my-key"])
+    caller = ApiKeys.of(AccessConfig(clients_file=str(path))).caller(["Bearer my-key"])
     assert caller is not None
     assert (caller.name, caller.roles, caller.models) == ("ann", {"dev"}, {"m"})
 
@@ -65,7 +65,7 @@ def test_clients_are_known_by_the_hash_of_their_key(tmp_path: Path) -> None:
 def test_an_api_key_counts_only_without_an_authorization(tmp_path: Path) -> None:
     path = tmp_path / "key"
     path.write_text(GOOD)
-    keys = load_api_keys(AccessConfig(gateway_key_file=str(path)))
+    keys = ApiKeys.of(AccessConfig(gateway_key_file=str(path)))
     assert keys.caller([], [GOOD]) is not None
     assert keys.caller(["Basic bad"], [GOOD]) is None
 
@@ -74,9 +74,28 @@ def test_a_clients_file_with_a_field_that_is_not_enforced_is_refused(tmp_path: P
     path = tmp_path / "clients.yaml"
     path.write_text(f"clients:\n- {{name: ann, keySha256: {'0' * 64}, requestsPerMinute: 3}}\n")
     with pytest.raises(AccessError, match="requestsPerMinute"):
-        load_api_keys(AccessConfig(clients_file=str(path)))
+        ApiKeys.of(AccessConfig(clients_file=str(path)))
 
 
 def test_a_gateway_that_nobody_could_call_is_refused() -> None:
     with pytest.raises(AccessError, match="gateway_key_file"):
-        load_api_keys(AccessConfig())
+        ApiKeys.of(AccessConfig())
+
+
+def test_keys_are_read_again_when_their_file_changes_and_a_broken_one_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "clients.yaml"
+    access = AccessConfig(clients_file=str(path))
+
+    def write(key: bytes) -> None:
+        path.unlink(missing_ok=True)  # as a mounted Secret is replaced
+        path.write_text(f"clients:\n- {{name: ann, keySha256: {sha256(key).hexdigest()}}}\n")
+
+    write(b"first")
+    keys = ApiKeys.of(access)
+    write(b"second")
+    keys.follow(access)
+    assert keys.caller(["Bearer first"]) is None
+    assert keys.caller(["Bearer second"]) is not None
+    path.write_text("clients: [")
+    keys.follow(access)
+    assert keys.caller(["Bearer second"]) is not None

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from turnout_api.config import AccessConfig
-from turnout_router.access import AccessError, load_api_keys
+from turnout_router.access import AccessError, ApiKeys
 from turnout_router.main import read_config
 from turnout_router.startable import RouterRefused
 
@@ -25,7 +25,7 @@ def test_a_key_in_the_clear_is_not_shown(tmp_path: Path) -> None:
     path = tmp_path / "clients.yaml"
     path.write_text("clients:\n- {name: ann, key: sk-very-secret}\n")
     with pytest.raises(AccessError) as refused:
-        load_api_keys(AccessConfig(clients_file=str(path)))
+        ApiKeys.of(AccessConfig(clients_file=str(path)))
     assert "clients.0.key: no such key" in str(refused.value)
     assert "sk-very-secret" not in str(refused.value)
     assert refused.value.__cause__ is None
