@@ -7,7 +7,8 @@ Idea: build the wheel, let pip plan what the wheel with that one extra takes und
 installed), take the entries of just those packages out of the lock, and install them with `--require-hashes`. Then the
 wheel itself, without its dependencies.
 
-Both Dockerfiles and the tests run this file. The environment has no pip, and nothing is compiled: wheels only.
+Both Dockerfiles and the tests run this file. pip runs from an environment of its own, so the base image need not have one; the
+environment that is made has none, and nothing is compiled: wheels only.
 The build backend (hatchling) comes unlocked into pip's own build environment and stays there.
 """
 
@@ -15,14 +16,13 @@ import argparse
 import json
 import re
 import subprocess
-import sys
 import tempfile
 import venv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
+PIP_OPTIONS = ("-m", "pip", "--disable-pip-version-check", "--no-input")
 
 
 def entries(lock: str) -> Iterator[tuple[str, str]]:
@@ -53,33 +53,42 @@ def canonical(package: str) -> str:
     return re.sub(r"[-_.]+", "-", package).lower()
 
 
+class Pip:
+    """pip of one environment."""
+
+    def __init__(self, python: Path) -> None:
+        self._command = (str(python), *PIP_OPTIONS)
+
+    def __call__(self, *arguments: str) -> None:
+        """Run it. Raises CalledProcessError."""
+        subprocess.run([*self._command, *arguments], check=True)
+
+
 def install(extra: str, target: Path) -> None:
     """Make the environment `target` with Turnout and what its extra needs."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        _pip("wheel", "--quiet", "--no-deps", "--wheel-dir", str(work), str(ROOT))
+        venv.create(work / "tools", with_pip=True)
+        pip = Pip(work / "tools" / "bin" / "python")
+        pip("wheel", "--quiet", "--no-deps", "--wheel-dir", str(work), str(ROOT))
         wheel = next(work.glob("turnout-*.whl"))
         venv.create(target, with_pip=False)
         lock = (ROOT / "requirements.lock").read_text()
         locked = work / "extra.lock"
-        locked.write_text(subset(lock, _planned(f"{wheel}[{extra}]", lock, work)))
+        locked.write_text(subset(lock, _planned(pip, f"{wheel}[{extra}]", lock, work)))
         into = ("--python", str(target / "bin" / "python"))
-        _pip(*into, "install", "--quiet", "--only-binary", ":all:", "--require-hashes", "--requirement", str(locked))
-        _pip(*into, "install", "--quiet", "--no-deps", "--no-index", str(wheel))
+        pip(*into, "install", "--quiet", "--only-binary", ":all:", "--require-hashes", "--requirement", str(locked))
+        pip(*into, "install", "--quiet", "--no-deps", "--no-index", str(wheel))
 
 
-def _planned(requirement: str, lock: str, work: Path) -> list[str]:
+def _planned(pip: Pip, requirement: str, lock: str, work: Path) -> list[str]:
     """What pip would install beside the wheel."""
     constraints, report = work / "constraints.txt", work / "plan.json"
     constraints.write_text(versions(lock))
     plan = ("install", "--quiet", "--dry-run", "--ignore-installed", "--only-binary", ":all:", "--report", str(report))
-    _pip(*plan, "--constraint", str(constraints), requirement)
+    pip(*plan, "--constraint", str(constraints), requirement)
     names = [item["metadata"]["name"] for item in json.loads(report.read_text())["install"]]
     return [name for name in names if name != "turnout"]
-
-
-def _pip(*arguments: str) -> None:
-    subprocess.run([*PIP, *arguments], check=True)
 
 
 def main() -> None:
