@@ -33,6 +33,7 @@ from turnout_router.families import errors, headers
 from turnout_router.families.errors import GatewayError
 from turnout_router.families.multipart import parse_form
 from turnout_router.families.names import rewrite_request_model
+from turnout_router.families.sdapi import with_checkpoint
 from turnout_router.gateway import endings, loading
 from turnout_router.gateway.answers import json_response, node_error_response, to_multidict
 from turnout_router.gateway.exchange import STAGE_SENT, STAGE_UNSENT, AttemptFailed, Exchange, Outgoing
@@ -221,6 +222,7 @@ def _renamed(content_type: str, body: bytes, named: str) -> Callable[[str], byte
             return body
         if content_type.startswith("multipart/"):
             return parse_form(body, content_type).with_model(body, name)
-        return rewrite_request_model(body, name)
+        renamed = rewrite_request_model(body, name)
+        return with_checkpoint(body, name) if renamed is body else renamed
 
     return body_for

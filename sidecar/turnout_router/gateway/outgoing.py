@@ -10,6 +10,7 @@ from turnout_router.families.names import rewrite_request_model
 from turnout_router.families.ollama import to_openai
 from turnout_router.families.paths import Way
 from turnout_router.families.request import RequestFacts
+from turnout_router.families.sdapi import with_checkpoint
 from turnout_router.gateway.exchange import Outgoing
 
 
@@ -47,8 +48,8 @@ def _renamed(named: str, facts: RequestFacts, body: bytes) -> Callable[[str], by
             return body
         if facts.form:
             return facts.form.with_model(body, name)
-        if facts.body is not None and "model" in facts.body:
+        if facts.body is not None and facts.body.get("model") is not None:
             return rewrite_request_model(body, name)
-        return body  # `/sdapi` without a model: the backend has one, or knows its checkpoint by its own name
+        return with_checkpoint(body, name)
 
     return body_for
