@@ -4,7 +4,7 @@
 the set. Classic is the requirement text's behaviour to the letter.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 
 
@@ -45,18 +45,3 @@ class LendingSettings:
     own_wait_limit_s: float = 120.0
     """Own requests that waited longer than this behind borrowed work suspend the link; inf = never."""
     suspension_s: float = 1800.0
-
-
-@dataclass(frozen=True, slots=True)
-class LinkSpec:
-    """A link as lending works with it: between two instances."""
-
-    name: str
-    lane: str
-    owner_node: str
-    owner_model: str
-    helper_node: str
-    helper_model: str
-    load_if_unloaded: bool = True
-    restore_after_borrow: bool = True
-    suspended: bool = field(default=False, compare=False)
