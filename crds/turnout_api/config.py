@@ -5,6 +5,7 @@ Secrets never stand in it: it names files. Durations read `10s`. An unknown key 
 misspelt setting never silently keeps its default.
 """
 
+from dataclasses import fields, replace
 from enum import StrEnum
 from typing import Annotated, Literal, Self, TypeVar
 
@@ -12,8 +13,19 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from turnout_api.durations import Duration
 from turnout_api.hashing import config_hash
+from turnout_api.strategy import STRATEGIES, StrategySet
 from turnout_api.urls import OPTIONAL_URL_PATTERN, SLAVE_URL_PATTERN
-from turnout_api.vocabulary import BackendMode, Capability, Family, Lane, Policy, Role
+from turnout_api.vocabulary import (
+    BackendMode,
+    Capability,
+    Family,
+    Lane,
+    OffloadOrder,
+    OffloadStrategy,
+    Policy,
+    RestorePricing,
+    Role,
+)
 
 MEBIBYTE = 1024 * 1024
 Word = TypeVar("Word", bound=StrEnum)
@@ -76,7 +88,8 @@ class ClusterConfig(_Section):
     refusal_patterns: dict[Family, list[str]] = {}
     """What counts as "this model cannot read images", by backend family."""
 
-    scheduling_backend_depth: Annotated[int, Field(ge=1, le=64)] = 2
+    offload_strategy: Annotated[OffloadStrategy, _spelt(OffloadStrategy)] = OffloadStrategy.CLASSIC
+    scheduling_backend_depth: Annotated[int, Field(ge=1, le=64)] | None = None
     scheduling_refresh_interval: Duration = 10.0
     scheduling_min_samples: Annotated[int, Field(ge=1, le=100_000)] = 20
     scheduling_sample_window: Duration = 86_400.0
@@ -87,11 +100,33 @@ class ClusterConfig(_Section):
     offload_slower_helper_slots: Annotated[int, Field(ge=1, le=64)] = 1
     offload_probe_slots: Annotated[int, Field(ge=1, le=1)] = 1
     offload_hold_for_faster_helper: bool = True
-    offload_restore_delay: Duration = 1.5
+    offload_restore_delay: Duration | None = None
     offload_lent_stall_timeout: Duration = 180.0
     offload_decisions_retention: Duration = 2_592_000.0
     offload_decisions_max_rows: Annotated[int, Field(ge=1000, le=100_000_000)] = 1_000_000
-    offload_max_helpers: Annotated[int, Field(ge=1, le=64)] = 1
+    offload_max_helpers: Annotated[int, Field(ge=1, le=64)] | None = None
+    offload_borrowed_beyond_recall: Annotated[int, Field(ge=1, le=64)] | None = None
+    offload_order: Annotated[OffloadOrder, _spelt(OffloadOrder)] | None = None
+    offload_restore_pricing: Annotated[RestorePricing, _spelt(RestorePricing)] | None = None
+    offload_switch_hazard: Annotated[float, Field(ge=0, le=1)] | None = None
+    offload_probe_until_fit: bool | None = None
+    offload_faster_tolerance: Annotated[float, Field(ge=0, le=1)] | None = None
+    offload_cut_off_counts_ahead: bool | None = None
+    offload_own_wait_limit: Duration = 120.0
+    offload_suspension: Duration = 1800.0
+
+    @property
+    def strategy_set(self) -> StrategySet:
+        """The settings that `offload_strategy` decides about, as they are in force: given by hand, else the strategy's."""
+        given = {field.name: getattr(self, field.name) for field in fields(StrategySet)}
+        return replace(
+            STRATEGIES[self.offload_strategy], **{n: value for n, value in given.items() if value is not None}
+        )
+
+    @property
+    def backend_depth(self) -> int:
+        """`scheduling_backend_depth` as it is in force."""
+        return self.strategy_set.scheduling_backend_depth
 
     @model_validator(mode="after")
     def _lease_outlives_two_ticks(self) -> Self:

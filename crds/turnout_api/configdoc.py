@@ -4,6 +4,7 @@
 """
 
 import argparse
+import dataclasses
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
@@ -11,12 +12,13 @@ from pathlib import Path
 from types import UnionType
 from typing import Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from turnout_api.config import RouterConfig
+from turnout_api.config import ClusterConfig, RouterConfig
 from turnout_api.durations import format_duration
 from turnout_api.resources.settings import Settings
+from turnout_api.strategy import ALL_LINKED, STRATEGIES, StrategySet
 
 INTRODUCTION = """# The router's configuration file
 
@@ -52,11 +54,48 @@ clients:
 """
 
 
+STRATEGY = """
+## What `offload_strategy` decides about
+
+Each of these is the strategy's where it is not given; one that is given by hand wins over the set.
+`Classic` are the plain rules of lending, `Adaptive` has remedies for where those were measured to lose.
+
+"""
+
+_WORDS: dict[tuple[str, object], str] = {
+    ("offload_max_helpers", ALL_LINKED): "all that are linked",
+    ("offload_borrowed_beyond_recall", None): "the backend depth",
+    ("offload_restore_delay", None): "the larger of `1.5s` and the load time",
+    ("offload_switch_hazard", 1.0): "`1` (off)",
+}
+"""Values of a strategy that are no plain values."""
+
+
 def render() -> str:
     """The page."""
     sections = [INTRODUCTION]
     sections += [_section(path, model) for path, model in _walk("", RouterConfig)]
-    return "\n".join(sections) + CLIENTS
+    return "\n".join(sections) + STRATEGY + _strategies() + CLIENTS
+
+
+def _strategies() -> str:
+    rows = [
+        " | ".join([f"| `{field.name}`", *(_chosen(chosen, field.name) for chosen in STRATEGIES.values())]) + " |"
+        for field in dataclasses.fields(StrategySet)
+    ]
+    titles = ["key", *(f"`{strategy}`" for strategy in STRATEGIES)]
+    return "\n".join([f"| {' | '.join(titles)} |", "|---" * len(titles) + "|", *rows]) + "\n"
+
+
+def _chosen(chosen: StrategySet, name: str) -> str:
+    value = getattr(chosen, name)
+    if (name, value) in _WORDS:
+        return _WORDS[name, value]
+    return _plain(format_duration(value) if _is_duration(ClusterConfig.model_fields[name]) else value)
+
+
+def _plain(value: object) -> str:
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def _walk(path: str, model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
@@ -88,7 +127,7 @@ def _section(path: str, model: type[BaseModel]) -> str:
 def _row(name: str, field: FieldInfo) -> str:
     shared = Settings.model_fields.get(name)
     meaning = (shared.description if shared else field.description) or ""
-    return f"| `{name}` | {_type(field)} | {_default(field)} | {' '.join(meaning.split())} |"
+    return f"| `{name}` | {_type(field)} | {_default(name, field)} | {' '.join(meaning.split())} |"
 
 
 def _type(field: FieldInfo) -> str:
@@ -96,7 +135,7 @@ def _type(field: FieldInfo) -> str:
         return "duration"
     bounds = "".join(
         f" {sign} {getattr(limit, attribute)}"
-        for limit in field.metadata
+        for limit in _metadata(field)
         for attribute, sign in (("ge", "≥"), ("le", "≤"))
         if getattr(limit, attribute, None) is not None
     )
@@ -123,24 +162,40 @@ def _named_class(annotation: object) -> str:
         return ", ".join(f"`{word}`" for word in annotation)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "section, below"
-    return {"str": "text", "int": "integer", "bool": "true or false", "object": "any"}.get(name, name)
+    return {"str": "text", "int": "integer", "float": "number", "bool": "true or false", "object": "any"}.get(
+        name, name
+    )
 
 
-def _default(field: FieldInfo) -> str:
+def _default(name: str, field: FieldInfo) -> str:
     if field.is_required():
         return "**required**"
     default = field.default
+    if name in _BY_STRATEGY:
+        return "see [strategy](#what-offload_strategy-decides-about)"
     if isinstance(default, BaseModel) or (not default and not isinstance(default, bool | int | float)):
         return ""
     if _is_duration(field):
         return f"`{format_duration(default)}`"
     if isinstance(default, list):
         return f"`[{', '.join(map(str, default))}]`"
-    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
+    return _plain(default)
+
+
+_BY_STRATEGY = frozenset(field.name for field in dataclasses.fields(StrategySet))
 
 
 def _is_duration(field: FieldInfo) -> bool:
-    return field.annotation is float
+    return any(isinstance(note, WithJsonSchema) for note in _metadata(field))
+
+
+def _metadata(field: FieldInfo) -> list[object]:
+    """What `Annotated` says of the field, also where it may be left out."""
+    inner = [argument for argument in get_args(field.annotation) if hasattr(argument, "__metadata__")]
+    flat: list[object] = []
+    for note in [*field.metadata, *(note for argument in inner for note in argument.__metadata__)]:
+        flat += note.metadata if isinstance(note, FieldInfo) else [note]
+    return flat
 
 
 def main() -> int:

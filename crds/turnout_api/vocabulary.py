@@ -74,3 +74,24 @@ class Policy(StrEnum):
     LEAST_LOADED = "LeastLoaded"
     LOWEST_LATENCY = "LowestLatency"
     CACHE_AFFINITY = "CacheAffinity"
+
+
+class OffloadStrategy(StrEnum):
+    """Which set of lending settings holds where none is given by hand (`turnout_api.strategy`)."""
+
+    CLASSIC = "Classic"
+    ADAPTIVE = "Adaptive"
+
+
+class OffloadOrder(StrEnum):
+    """Which waiting request is lent."""
+
+    OLDEST = "Oldest"
+    FIRST_THAT_GAINS = "FirstThatGains"
+
+
+class RestorePricing(StrEnum):
+    """What a helper's displaced model costs in the price of a lease."""
+
+    FULL = "Full"
+    EXPECTED_HARM = "ExpectedHarm"

@@ -2,7 +2,8 @@
 
 Each field is the field of the same name of `turnout_api.config.ClusterConfig`, with the same default. Defaults are
 documented but not written into stored objects: so a value given by hand can be told from one that was left alone
-(`model_fields_set`), and a later version may choose a better default.
+(`model_fields_set`), and a later version may choose a better default. What `offloadStrategy` decides about is None where it
+is not given: `turnout_api.strategy` has the set of each strategy.
 """
 
 from typing import Annotated
@@ -12,7 +13,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from turnout_api.resources.rules import DOCUMENT_DEFAULTS, Ordered, Part, Span, rule
-from turnout_api.vocabulary import Family, Policy
+from turnout_api.vocabulary import Family, OffloadOrder, OffloadStrategy, Policy, RestorePricing
 
 _FAMILIES = [str(family) for family in Family]
 _MEBIBYTE = 1024 * 1024
@@ -52,9 +53,12 @@ class Settings(Part):
     """By backend family, phrases of a backend's error that mean "this model cannot read images", whatever their case.
     Such a request goes to the guardian instead of being retried. Given patterns replace the built-in ones of that family."""
 
-    scheduling_backend_depth: Annotated[int, Field(ge=1, le=64)] = 2
+    offload_strategy: OffloadStrategy = OffloadStrategy.CLASSIC
+    """Which set of lending rules holds. Adaptive lends sooner, to more helpers, and disturbs a helper's own work less.
+    It decides about each setting whose default names both; such a setting given by hand wins over the set."""
+    scheduling_backend_depth: Annotated[int, Field(ge=1, le=64)] | None = None
     """Requests of an enrolled model that its backend gets at once; the others wait in the router, where they can be lent.
-    2 keeps the backend from idling between jobs, 1 leaves one more to be lent."""
+    2 keeps the backend from idling between jobs, 1 leaves one more to be lent. Default: Classic 2, Adaptive 1."""
     scheduling_refresh_interval: Annotated[float, Span("1s", "10m")] = 10.0
     """The master plans lending anew this often even when no event arrives."""
     scheduling_min_samples: Annotated[int, Field(ge=1, le=100_000)] = 20
@@ -76,16 +80,45 @@ class Settings(Part):
     """Requests of a probe: always one."""
     offload_hold_for_faster_helper: bool = True
     """Whether an owner that is generating keeps a waiting request for a helper that is predicted to finish it sooner."""
-    offload_restore_delay: Annotated[float, Span("0s", "1h")] = 1.5
-    """A helper loads back what borrowed work displaced once nothing more was borrowed for this long and it is quiet."""
+    offload_restore_delay: Annotated[float, Span("0s", "1h")] | None = None
+    """A helper loads back what borrowed work displaced once nothing more was borrowed for this long and it is quiet.
+    Shorter than the way of a lent request makes a helper load back and forth.
+    Default: Classic 1.5s, Adaptive the larger of 1.5s and the measured load time of the displaced model."""
     offload_lent_stall_timeout: Annotated[float, Span("1s", "24h")] = 180.0
     """A helper whose lent requests show no change for this long is asked; one that runs none loses them to their owners."""
     offload_decisions_retention: Annotated[float, Span("1h", "87600h")] = 2_592_000.0
     """Rows of the decision log older than this are deleted."""
     offload_decisions_max_rows: Annotated[int, Field(ge=1000, le=100_000_000)] = 1_000_000
     """Rows of the decision log that are kept at most; the oldest go first."""
-    offload_max_helpers: Annotated[int, Field(ge=1, le=64)] = 1
-    """Helpers that one owner may lend to at the same time, each with a lease of its own."""
+    offload_max_helpers: Annotated[int, Field(ge=1, le=64)] | None = None
+    """Helpers that one owner may lend to at the same time, each with a lease of its own, priced on what the others leave.
+    Default: Classic 1, Adaptive all that are linked."""
+    offload_borrowed_beyond_recall: Annotated[int, Field(ge=1, le=64)] | None = None
+    """Borrowed requests that a helper gives to its backend at once. Others wait in its router, where its own work sends them
+    back. Default: Classic as many as schedulingBackendDepth, Adaptive 1."""
+    offload_order: OffloadOrder | None = None
+    """Which waiting request is lent: the Oldest, or the FirstThatGains, which is the first that the helper would finish
+    sooner than the owner. Default: Classic Oldest, Adaptive FirstThatGains."""
+    offload_restore_pricing: RestorePricing | None = None
+    """What loading back a helper's displaced model adds to the price of a lease: Full is its load time, ExpectedHarm what
+    the helper's own requests are expected to wait for it. Default: Classic Full, Adaptive ExpectedHarm."""
+    offload_switch_hazard: Annotated[float, Field(ge=0, le=1)] | None = None
+    """A helper that must load the linked model is passed over (helper_recently_busy) when a request of its own is likelier
+    than this to arrive before the detour is over, by its recent gaps between requests. 1 = off.
+    Default: Classic 1, Adaptive 0.25."""
+    offload_probe_until_fit: bool | None = None
+    """Whether a helper is probed only until it has measurements enough of its own, and never where its own traffic is
+    expected. Default: Classic false, Adaptive true."""
+    offload_faster_tolerance: Annotated[float, Field(ge=0, le=1)] | None = None
+    """A helper whose job time is longer than the owner's by no more than this share still counts as a faster one: 0.1 = 10 %.
+    Default: Classic 0, Adaptive 0.1."""
+    offload_cut_off_counts_ahead: bool | None = None
+    """Whether the time after which a lent request without an answer is cut off adds what was lent ahead of it, and the owner
+    runs it only once the helper has confirmed the stop or cannot be reached. Default: Classic false, Adaptive true."""
+    offload_own_wait_limit: Annotated[float, Span("0s", "24h")] = 120.0
+    """A link is suspended when a request of its helper's own waited longer than this behind borrowed work. 0s = never."""
+    offload_suspension: Annotated[float, Span("1s", "168h")] = 1800.0
+    """A suspended link lends again after this long."""
 
     @rule(
         cel=(

@@ -79,7 +79,7 @@ def plan_of(config: RouterConfig) -> Plan:
         supervised = bool(backend.command)
         units.setdefault(unit, UnitSpec(unit, backend_key(backend), name, supervised, unit in kept))
         gated = config.backend.exclusive or model.id in linked
-        depth = max(config.cluster.scheduling_backend_depth, model.parallel or 1) if gated else None
+        depth = max(config.cluster.backend_depth, model.parallel or 1) if gated else None
         models.append(ModelSpec(model.id, unit, model.backend_name, depth, direct=not gated and not supervised))
     return Plan(
         exclusive=config.backend.exclusive,

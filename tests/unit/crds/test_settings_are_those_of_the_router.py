@@ -29,7 +29,7 @@ def test_the_defaults_agree(name):
 
 
 def test_a_setting_given_by_hand_can_be_told_from_a_default():
-    given = Settings.model_validate({"schedulingBackendDepth": 2})
+    given = Settings.model_validate({"schedulingMinSamples": 20})
 
     assert given == Settings()
-    assert given.model_fields_set == {"scheduling_backend_depth"}
+    assert given.model_fields_set == {"scheduling_min_samples"}

@@ -70,6 +70,30 @@ def test_the_masters_settings_reach_every_slave(make, cluster):
     assert {config.cluster.health_interval for config in configs.values()} == {1.0}
 
 
+def test_settings_with_one_bad_value_are_refused_whole_and_the_last_good_ones_go_on(make, cluster):
+    before = make.resolved(*cluster)
+    edited = make.master(
+        settings={"schedulingBackendDepth": 5, "offloadProbeIdle": "1s", "offloadFasterHelperSlots": 4},
+        clients={"secretRef": {"name": "c"}},
+    )
+
+    after = make.resolved(edited, *cluster[1:], before=before)
+
+    assert after.verdicts[0].reason == "Invalid"
+    assert after.configs == before.configs
+
+
+def test_what_a_strategy_decides_about_is_left_to_it_unless_it_is_given(make):
+    settings = {"offloadStrategy": "Adaptive", "offloadRestoreDelay": "3s"}
+
+    config = make.resolved(make.master(settings=settings)).configs["master"]
+
+    assert config.cluster.scheduling_backend_depth is None
+    assert config.cluster.backend_depth == 1
+    assert config.cluster.strategy_set.offload_restore_delay == 3.0
+    assert RouterConfig.model_validate_json(config.model_dump_json()) == config
+
+
 def test_a_configuration_survives_its_way_through_a_file(make, cluster):
     for config in make.resolved(*cluster).configs.values():
         assert RouterConfig.model_validate_json(config.model_dump_json()) == config
