@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from turnout_api.vocabulary import Capability, Family, Role
+from turnout_api.lending import DecisionRow, NodeState
+from turnout_api.vocabulary import Capability, Family, Lane, Role
 
 NODE_PREFIX = "/router/v1/node"
 SERVE_PREFIX = NODE_PREFIX + "/serve"
@@ -116,6 +117,62 @@ class QueueReport(_Message):
     idle_s: float
     """Since the node's last own request ended; 0 while one runs or waits."""
     models: list[ModelQueue]
+    lending: NodeState | None = None
+    """What the master needs to decide; None = a router of before lending."""
+
+
+class LinkRecord(_Message):
+    """A link between two instances of nodes."""
+
+    name: str
+    lane: Lane
+    owner_node: str
+    """A node ID, or the name of a node of which no instance is known."""
+    owner_model: str
+    """Local ID, as `helper_model`."""
+    helper_node: str
+    helper_model: str
+    load_if_unloaded: bool = True
+    restore_after_borrow: bool = True
+
+
+class LinksPush(_Message):
+    """`POST links`, master → slave: the links that name the slave, and the settings of lending that hold in the cluster."""
+
+    generation: int
+    """Of the master's configuration: a slave whose own is newer keeps its own links until the master has caught up."""
+    links: list[LinkRecord]
+    settings: dict[str, object] = {}
+    """What the master was given under `cluster.scheduling_…`, `cluster.offload_…` and `cluster.analytics`."""
+
+
+class LinksTaken(_Message):
+    """Answer to `POST links`."""
+
+    links: int
+    changed: bool
+
+
+class StopLent(_Message):
+    """`POST offload/stop`, owner → master → helper: this lent request is no longer wanted there."""
+
+    request_id: str
+    lease: str = ""
+    """Empty = whatever lease it has."""
+
+
+class LentStopped(_Message):
+    """Answer to `POST offload/stop`. `stopped`: it ran or waited, and does no longer. `unknown`: it is not here."""
+
+    state: Literal["stopped", "unknown"]
+
+
+class Decisions(_Message):
+    """Answer to `GET decisions`: rows of the decision log, newest first."""
+
+    rows: list[DecisionRow]
+    missing: dict[str, str] = {}
+    """Node ID → why its rows are not here; only where every node was asked."""
 
 
 class NodeHealth(_Message):

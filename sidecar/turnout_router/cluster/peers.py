@@ -1,5 +1,8 @@
 """Calls from one router to another: JSON with the cluster token, over the upstream client.
 
+A message or an answer is anything that pydantic reads and writes: the models of `turnout_api.wire`, the dataclasses of
+`turnout_api.lending`.
+
 Errors: `PeerFailed` with a reason that a person can act on; nothing else leaves this module.
 """
 
@@ -7,15 +10,15 @@ import asyncio
 from dataclasses import replace
 from typing import TypeVar
 
-import orjson
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from turnout_api.wire import NODE_PREFIX, ErrorBody
 from turnout_router.access import ClusterTokens
+from turnout_router.cluster.messages import read, written
 from turnout_router.upstream.interface import BodyTooLarge, Origin, UpstreamClient, UpstreamError, UpstreamRequest
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
-Answer = TypeVar("Answer", bound=BaseModel)
+Answer = TypeVar("Answer")
 
 
 class PeerFailed(Exception):
@@ -36,16 +39,17 @@ class Peers:
         """Of a call that says nothing else."""
         self._tokens = tokens
 
-    async def get(self, url: str, path: str, answer: type[Answer]) -> Answer:
-        """`GET URL/router/v1/node/PATH`. Raises PeerFailed."""
-        return await self._call(url, UpstreamRequest("GET", f"{NODE_PREFIX}/{path}"), answer, self.timeout_s)
+    async def get(self, url: str, path: str, answer: type[Answer], *, timeout_s: float | None = None) -> Answer:
+        """`GET URL/router/v1/node/PATH`. `timeout_s` left out = the poll timeout. Raises PeerFailed."""
+        limit = self.timeout_s if timeout_s is None else timeout_s
+        return await self._call(url, UpstreamRequest("GET", f"{NODE_PREFIX}/{path}"), answer, limit)
 
     async def post(
-        self, url: str, path: str, message: BaseModel, answer: type[Answer], *, timeout_s: float | None = -1
+        self, url: str, path: str, message: object, answer: type[Answer], *, timeout_s: float | None = -1
     ) -> Answer:
         """`POST URL/router/v1/node/PATH`. `timeout_s` None = no limit, left out = the poll timeout. Raises PeerFailed."""
         headers = [(b"Content-Type", b"application/json")]
-        body = message.model_dump_json().encode()
+        body = written(message)
         limit = self.timeout_s if timeout_s == -1 else timeout_s
         return await self._call(url, UpstreamRequest("POST", f"{NODE_PREFIX}/{path}", headers, body), answer, limit)
 
@@ -60,8 +64,8 @@ class Peers:
         if status != 200:
             raise _refusal(url, status, body)
         try:
-            return answer.model_validate(orjson.loads(body))
-        except (orjson.JSONDecodeError, ValidationError) as error:
+            return read(answer, body)
+        except ValidationError as error:
             raise PeerFailed(
                 f"{url} is no Turnout router, or of a version that this one does not understand"
             ) from error
@@ -87,8 +91,8 @@ def authorizations(tokens: ClusterTokens) -> list[tuple[bytes, bytes]]:
 
 def _refusal(url: str, status: int, body: bytes) -> PeerFailed:
     try:
-        error = ErrorBody.model_validate(orjson.loads(body))
-    except (orjson.JSONDecodeError, ValidationError):
+        error = read(ErrorBody, body)
+    except ValidationError:
         return PeerFailed(f"{url} answered HTTP {status}", status=status)
     hint = ": do both routers have the same cluster token?" if status == 401 else ""
     return PeerFailed(

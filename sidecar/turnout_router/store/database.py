@@ -9,24 +9,40 @@ import asyncio
 import logging
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
+from math import inf
 from operator import attrgetter
 from pathlib import Path
 
+from turnout_api.lending import DecisionRow
 from turnout_router.runtime.interface import LoadRecord
-from turnout_router.store.records import RequestRecord
+from turnout_router.store import decisions
+from turnout_router.store.decisions import Question
+from turnout_router.store.records import Limits, RequestRecord, SampleRecord
+from turnout_router.version import VERSION
 
 FLUSH_INTERVAL_S = 0.2
 MAX_BUFFERED_ROWS = 50_000
+PRUNE_INTERVAL_S = 60.0
 
 _COLUMNS = [field.name for field in fields(RequestRecord)]
 _VALUES = attrgetter(*_COLUMNS)  # dataclasses.astuple copies deeply: a tenth of the CPU of a request
 _INSERT_REQUEST = f"INSERT INTO requests ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - names of our own dataclass
 _INSERT_LOAD = "INSERT INTO loads (model, started_at, seconds, displaced, error) VALUES (?, ?, ?, ?, ?)"
-_TABLE_OF = {_INSERT_REQUEST: "requests", _INSERT_LOAD: "loads"}
+_SAMPLE_COLUMNS = [field.name for field in fields(SampleRecord)]
+_SAMPLE_VALUES = attrgetter(*_SAMPLE_COLUMNS)
+_SAMPLE_NAMES = ", ".join(_SAMPLE_COLUMNS)
+_INSERT_SAMPLE = f"INSERT INTO samples ({_SAMPLE_NAMES}) VALUES ({', '.join('?' * len(_SAMPLE_COLUMNS))})"  # noqa: S608 - as above
+_TABLE_OF = {
+    _INSERT_REQUEST: "requests",
+    _INSERT_LOAD: "loads",
+    _INSERT_SAMPLE: "samples",
+    decisions.INSERT: decisions.TABLE,
+}
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +61,15 @@ MIGRATIONS: Sequence[str] = (
     ) STRICT;
     CREATE TABLE kept (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
     """,
+    f"""
+    ALTER TABLE requests ADD COLUMN lent_to TEXT NOT NULL DEFAULT '';
+    CREATE TABLE samples (
+        model TEXT NOT NULL, ts REAL NOT NULL, seconds REAL NOT NULL, input_tokens REAL NOT NULL,
+        output_tokens REAL NOT NULL, pixel_steps REAL NOT NULL, body_bytes INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX samples_ts ON samples (ts);
+    {decisions.CREATE}
+    """,
 )
 
 
@@ -62,6 +87,8 @@ class Store:
         self._rows: list[tuple[str, tuple[object, ...]]] = []
         self._batches: deque[list[tuple[str, tuple[object, ...]]]] = deque()
         self._writer: asyncio.Task[None] | None = None
+        self._limits: Limits | None = None
+        self._pruned_at = -inf
 
     @classmethod
     def open(cls, folder: str, *, on_dropped: Callable[[str], None] = lambda _: None) -> "Store":
@@ -100,6 +127,40 @@ class Store:
         row = (record.model, record.started_at, record.seconds, " ".join(record.displaced), record.error)
         self._add("loads", _INSERT_LOAD, row)
 
+    def add_sample(self, record: SampleRecord) -> None:
+        """Remember one job that a backend finished."""
+        self._add("samples", _INSERT_SAMPLE, _SAMPLE_VALUES(record))
+
+    def add_decision(self, row: DecisionRow) -> None:
+        """Remember one decision of lending; when and by which version is added where the row does not say."""
+        row.ts = row.ts or time.time()
+        row.version = row.version or VERSION
+        self._add(decisions.TABLE, decisions.INSERT, decisions.values_of(row))
+
+    def limit(self, limits: Limits) -> None:
+        """Forget what is older or more than this, from the next look on."""
+        self._limits = limits
+        self._pruned_at = -inf
+
+    def decisions(self, question: Question) -> list[DecisionRow]:
+        """Rows of the decision log, newest first. Blocks."""
+        return [decisions.row_of(values) for values in self.query(*decisions.select(question))]
+
+    def samples(self, since: float) -> list[SampleRecord]:
+        """Jobs that ended since then (wall clock), oldest first. Blocks."""
+        rows = self.query(f"SELECT {_SAMPLE_NAMES} FROM samples WHERE ts >= ? ORDER BY ts", (since,))  # noqa: S608 - as above
+        return [SampleRecord(*row) for row in rows]  # type: ignore[arg-type]  # STRICT columns hold what the fields are
+
+    def loads(self, since: float) -> list[LoadRecord]:
+        """Loads that began since then (wall clock), oldest first. Blocks."""
+        found = (
+            "SELECT model, started_at, seconds, displaced, error FROM loads WHERE started_at >= ? ORDER BY started_at"
+        )
+        return [
+            LoadRecord(str(model), float(str(at)), float(str(seconds)), tuple(str(displaced).split()), str(error))
+            for model, at, seconds, displaced, error in self.query(found, (since,))
+        ]
+
     def keep(self, name: str, value: str) -> None:
         """Keep one named text at once (the configuration, the ledger of names). Blocks: not for the request path."""
         with self._lock:
@@ -130,6 +191,9 @@ class Store:
             if self._rows:
                 self._hand_over()
                 await asyncio.to_thread(self._write)
+            if self._limits and time.monotonic() - self._pruned_at >= PRUNE_INTERVAL_S:
+                self._pruned_at = time.monotonic()
+                await asyncio.to_thread(self._prune, self._limits, time.time())
 
     def _hand_over(self) -> None:
         # on the loop's thread, so that no row is added to a list that a writer has already read
@@ -152,6 +216,23 @@ class Store:
                 for sql, batch in by_statement.items():
                     for _ in batch:
                         self._on_dropped(_TABLE_OF[sql])
+
+    def _prune(self, limits: Limits, now: float) -> None:
+        statements: Sequence[tuple[str, float]] = (
+            ("DELETE FROM offload_decisions WHERE ts < ?", now - limits.decisions_s),
+            # rows come in order of their number and go from its low end, so this counts them without a look at each
+            (
+                "DELETE FROM offload_decisions WHERE rowid <= (SELECT max(rowid) FROM offload_decisions) - ?",
+                limits.decisions_rows,
+            ),
+            ("DELETE FROM samples WHERE ts < ?", now - limits.samples_s),
+        )
+        for sql, value in statements:
+            with self._lock:  # one at a time, so that no row to be kept waits long
+                try:
+                    self._connection.execute(sql, (value,))
+                except sqlite3.Error:
+                    log.exception("old rows stay: %s", sql)
 
     def _insert(self, by_statement: Mapping[str, list[tuple[object, ...]]]) -> None:
         if not by_statement:

@@ -1,11 +1,12 @@
-"""What a router remembers of each request: one row, written when the request ended."""
+"""What a router remembers: of each request one row, written when it ended; of each job one sample."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-Outcome = Literal["ok", "client_gone", "refused", "backend_error", "broken"]
+Outcome = Literal["ok", "client_gone", "refused", "returned", "backend_error", "broken"]
 """`ok`: a backend answered below 400. `backend_error`: it answered 400 or more, passed on. `refused`: the router answered
-itself, no backend saw it. `broken`: the exchange with the backend failed after it began."""
+itself, no backend saw it. `returned`: a borrowed request that went back to its owner, which is no failure. `broken`: the
+exchange with the backend failed after it began."""
 
 
 @dataclass(slots=True)
@@ -30,3 +31,30 @@ class RequestRecord:
     attempts: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
+    lent_to: str = ""
+    """The node that answered instead of `node`, by a lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRecord:
+    """A row of the table `samples`: a job that a backend of this node finished. `ts` is wall clock, when it ended."""
+
+    model: str
+    ts: float
+    seconds: float
+    input_tokens: float
+    output_tokens: float
+    pixel_steps: float
+    body_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the store keeps."""
+
+    decisions_s: float
+    """Older rows of the decision log go."""
+    decisions_rows: int
+    """And the oldest beyond so many."""
+    samples_s: float
+    """Older samples go: no fit uses them."""
