@@ -95,3 +95,11 @@ class RestorePricing(StrEnum):
 
     FULL = "Full"
     EXPECTED_HARM = "ExpectedHarm"
+
+
+class Weights(StrEnum):
+    """Whether two models hold one checkpoint, by the hashes that they state."""
+
+    SAME = "Same"
+    DIFFERENT = "Different"
+    UNKNOWN = "Unknown"

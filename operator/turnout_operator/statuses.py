@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from turnout_api.resolve import Key, Resolution, Verdict
+from turnout_api.resolve import Key, Resolution, Verdict, weights_of
 from turnout_api.resources import API_VERSION, Model, NodeModelRef, RouterNode, RoutingLink
 from turnout_operator import conditions, deliver
 from turnout_operator.names import FIELD_MANAGER
@@ -57,16 +57,8 @@ def _fields(verdict: Verdict, resolution: Resolution, issued: Mapping[str, Issue
     if verdict.kind == "RouterNode":
         fields["configGeneration"] = issued[verdict.name].generation if verdict.name in issued else 0
     if isinstance(last, RoutingLink):
-        fields["weights"] = _weights(last, resolution)
+        fields["weights"] = weights_of(*(_model(end, resolution) for end in (last.spec.owner, last.spec.helper))).value
     return fields
-
-
-def _weights(link: RoutingLink, resolution: Resolution) -> str:
-    """Whether both ends hold one checkpoint, by the hashes that they state."""
-    owner, helper = (_model(end, resolution) for end in (link.spec.owner, link.spec.helper))
-    if owner is None or helper is None or owner.weights_hash is None or helper.weights_hash is None:
-        return "Unknown"
-    return "Same" if owner.weights_hash == helper.weights_hash else "Different"
 
 
 def _model(end: NodeModelRef, resolution: Resolution) -> Model | None:

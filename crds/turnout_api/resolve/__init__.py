@@ -31,10 +31,13 @@ from turnout_api.resolve.interface import (
     Where,
 )
 from turnout_api.resolve.keep import dump_accepted, load_accepted
+from turnout_api.resolve.linkable import Candidate, candidates
+from turnout_api.resolve.links import needed_acknowledgement, pair_problems, weights_of
 from turnout_api.resolve.reasons import WAITING, Reason
 
 __all__ = [
     "WAITING",
+    "Candidate",
     "Declared",
     "Key",
     "NodePlacement",
@@ -46,8 +49,12 @@ __all__ = [
     "Verdict",
     "Where",
     "by_namespace",
+    "candidates",
     "declare",
     "dump_accepted",
     "load_accepted",
+    "needed_acknowledgement",
+    "pair_problems",
     "resolve",
+    "weights_of",
 ]

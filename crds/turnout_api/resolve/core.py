@@ -260,13 +260,12 @@ def _warnings(resource: Resource, world: World, *, accepted: bool) -> Iterator[P
     if accepted and world.master is None:
         message = "the namespace has no accepted Master or Standalone, so nothing serves this yet"
         yield Problem(Reason.NO_MASTER, message)
-    if accepted:
-        yield Problem(Reason.NOT_SERVED_YET, _NOT_SERVED_YET[type(resource)])
+    if accepted and (not_yet := _NOT_SERVED_YET.get(type(resource))):
+        yield Problem(Reason.NOT_SERVED_YET, not_yet)
 
 
 _ROUTING = "this version judges it but does not route by it"
 _NOT_SERVED_YET: dict[type[Resource], str] = {
-    RoutingLink: "this version judges it but does not lend by it",
     Guardian: _ROUTING,
     FrontendModel: _ROUTING,
     ModelPool: _ROUTING,

@@ -1,4 +1,7 @@
-"""What a RoutingLink must fulfil (spec: LLM lending, Eligibility; Linking models that are not identical)."""
+"""What a RoutingLink must fulfil (spec: LLM lending, Eligibility; Linking models that are not identical).
+
+`pair_problems` judges two models, so that a link, a list of candidates and a migration say the same of the same pair.
+"""
 
 from collections.abc import Iterator
 
@@ -7,7 +10,7 @@ from turnout_api.resolve.reasons import Reason
 from turnout_api.resolve.world import World
 from turnout_api.resources import Model, RoutingLink
 from turnout_api.resources.refusals import Path
-from turnout_api.vocabulary import Capability, Lane
+from turnout_api.vocabulary import Capability, Lane, Weights
 
 _LANE_CAPABILITY = {Lane.TEXT: Capability.TEXT, Lane.IMAGE: Capability.IMAGE}
 
@@ -24,11 +27,28 @@ def dependent_problems(link: RoutingLink, world: World) -> Iterator[Problem]:
     helper = world.find_model(spec.helper.node, spec.helper.model)
     if owner is None or helper is None:
         raise AssertionError("a model that is not missing is found")
-    for side, model in (("owner", owner), ("helper", helper)):
-        yield from _one_end(spec.lane, side, model)
-    if spec.lane is Lane.TEXT:
+    yield from pair_problems(spec.lane, owner, helper, acknowledged=spec.acknowledge_different_weights)
+
+
+def pair_problems(lane: Lane, owner: Model, helper: Model, *, acknowledged: str | None) -> Iterator[Problem]:
+    """Why the owner may not be linked with the helper. `acknowledged` is the weights hash that a person accepted."""
+    yield from end_problems(lane, "owner", owner)
+    yield from end_problems(lane, "helper", helper)
+    if lane is Lane.TEXT:
         yield from _multimodal_alike(owner, helper)
-    yield from _weights(link, owner, helper)
+    yield from _weights(owner, helper, acknowledged)
+
+
+def weights_of(owner: Model | None, helper: Model | None) -> Weights:
+    """Whether both hold one checkpoint; unknown where one of them is not there or does not say."""
+    if owner is None or helper is None or owner.weights_hash is None or helper.weights_hash is None:
+        return Weights.UNKNOWN
+    return Weights.SAME if owner.weights_hash == helper.weights_hash else Weights.DIFFERENT
+
+
+def needed_acknowledgement(owner: Model, helper: Model) -> str:
+    """The hash that a link of the two must carry in `acknowledgeDifferentWeights`; empty = none."""
+    return "" if owner.weights_hash == helper.weights_hash else helper.weights_hash or ""
 
 
 def warnings(link: RoutingLink, world: World) -> Iterator[Problem]:
@@ -44,7 +64,8 @@ def warnings(link: RoutingLink, world: World) -> Iterator[Problem]:
         )
 
 
-def _one_end(lane: Lane, side: str, model: Model) -> Iterator[Problem]:
+def end_problems(lane: Lane, side: str, model: Model) -> Iterator[Problem]:
+    """Why the model may not be an end (`owner`, `helper`) of any link of the lane."""
     path: Path = ("spec", side, "model")
     needed = _LANE_CAPABILITY[lane]
     if needed not in model.capabilities:
@@ -73,9 +94,8 @@ def _multimodal_alike(owner: Model, helper: Model) -> Iterator[Problem]:
         )
 
 
-def _weights(link: RoutingLink, owner: Model, helper: Model) -> Iterator[Problem]:
+def _weights(owner: Model, helper: Model, acknowledged: str | None) -> Iterator[Problem]:
     """Unset equals unset, and never a set hash. Another hash of the helper than the acknowledged one asks again."""
-    acknowledged = link.spec.acknowledge_different_weights
     if owner.weights_hash == helper.weights_hash:
         return
     if helper.weights_hash is None:

@@ -24,7 +24,7 @@ def test_two_models_that_fit_are_linked(make):
     verdict = make.verdict(*pair(make))
 
     assert verdict.accepted
-    assert [w.reason for w in verdict.warnings] == ["NotServedYet"]
+    assert verdict.warnings == ()
 
 
 @pytest.mark.parametrize("side", ["owner", "helper"])
@@ -107,6 +107,67 @@ def test_unset_equals_unset_with_a_warning(make):
 
     assert verdict.accepted
     assert "WeightsUnknown" in {str(w.reason) for w in verdict.warnings}
+
+
+def test_the_owners_hash_is_no_acknowledgement_of_the_helpers(make):
+    verdict = make.verdict(*pair(make, helper={"weightsHash": OTHER}, acknowledgeDifferentWeights="sha256:aa"))
+
+    assert verdict.reason == "IneligibleLink"
+
+
+def test_an_acknowledgement_that_is_not_needed_does_no_harm(make):
+    assert make.verdict(*pair(make, acknowledgeDifferentWeights=OTHER)).accepted
+
+
+def test_a_link_asks_again_when_the_weights_of_its_helper_change_under_it(make):
+    acknowledged = {"acknowledgeDifferentWeights": OTHER}
+    before = make.resolved(*pair(make, helper={"weightsHash": OTHER}, **acknowledged))
+
+    after = make.resolved(*pair(make, helper={"weightsHash": "sha256:third"}, **acknowledged), before=before)
+
+    assert before.verdicts[3].accepted
+    assert after.verdicts[3].reason == "IneligibleLink"
+    assert after.configs["gpu-a"].links == []
+
+
+def test_an_image_link_asks_for_an_acknowledgement_as_a_text_link_does(make):
+    image = {"capabilities": ["Image"], "contextWindow": None}
+    other = image | {"weightsHash": OTHER}
+
+    assert make.verdict(*pair(make, owner=image, helper=other, lane="Image")).reason == "IneligibleLink"
+    known = pair(make, owner=image, helper=other, lane="Image", acknowledgeDifferentWeights=OTHER)
+    assert make.verdict(*known).accepted
+
+
+def test_one_pair_may_be_linked_in_both_lanes(make):
+    both = {"capabilities": ["Text", "Image"]}
+    objects = [*pair(make, owner=both, helper=both), make.link("image", "gpu-a/m", "gpu-b/m", lane="Image")]
+
+    assert [v.accepted for v in make.resolved(*objects).verdicts] == [True] * 5
+
+
+def test_models_of_different_names_and_configurations_may_be_linked(make):
+    """The common case is one checkpoint that two nodes configured differently."""
+    helper = {"id": "m", "publicID": "other", "contextWindow": 2048, "configHash": "sha256:mine"}
+
+    assert make.verdict(*pair(make, helper=helper)).accepted
+
+
+def test_both_ends_get_the_link_and_no_other_slave_does(make):
+    objects = [*pair(make), make.node("gpu-c", {"id": "m", "contextWindow": 8192})]
+
+    configs = make.resolved(*objects).configs
+
+    held = {name: [link.name for link in config.links] for name, config in configs.items()}
+    assert held == {"master": ["link"], "gpu-a": ["link"], "gpu-b": ["link"], "gpu-c": []}
+
+
+def test_what_a_link_allows_reaches_the_routers(make):
+    allowed = make.resolved(*pair(make)).configs["gpu-b"].links[0]
+    forbidden = make.resolved(*pair(make, loadIfUnloaded=False, restoreAfterBorrow=False)).configs["gpu-b"].links[0]
+
+    assert (allowed.load_if_unloaded, allowed.restore_after_borrow) == (True, True)
+    assert (forbidden.load_if_unloaded, forbidden.restore_after_borrow) == (False, False)
 
 
 def test_the_same_link_twice_counts_once_and_the_reverse_is_another(make):
