@@ -57,6 +57,11 @@ def run(tmp_path):
     return run
 
 
+def told(result):
+    """What stands in the box that typer draws around an error."""
+    return " ".join(result.stderr.replace("│", " ").split())
+
+
 def test_programs_get_every_field(run):
     result = run("--owner", "gpu-a/org/ff", "--output", "json")
 
@@ -107,7 +112,7 @@ def test_an_owner_that_is_not_there_ends_with_2_and_says_what_to_do(run, owner, 
     result = run("--owner", owner)
 
     assert result.exit_code == 2
-    assert says in " ".join(result.stderr.replace("│", " ").split())
+    assert says in told(result)
 
 
 def test_an_object_that_its_schema_refuses_is_told_with_its_line(run):
@@ -130,7 +135,7 @@ def test_of_several_namespaces_the_one_with_the_owner_is_meant_or_one_is_named(r
 
     both = in_namespace("one") + "---" + in_namespace("two")
 
-    assert "name one: one, two" in " ".join(run("--owner", "gpu-a/org/ff", text=both).stderr.split())
+    assert "name one: one, two" in told(run("--owner", "gpu-a/org/ff", text=both))
     assert run("--owner", "gpu-a/org/ff", "--namespace", "two", text=both).exit_code == 0
     apart = in_namespace("one") + "---" + in_namespace("two").replace("gpu-a", "gpu-x")
     assert run("--owner", "gpu-x/org/ff", text=apart).exit_code == 0
