@@ -65,7 +65,8 @@ MIGRATIONS: Sequence[str] = (
     ALTER TABLE requests ADD COLUMN lent_to TEXT NOT NULL DEFAULT '';
     CREATE TABLE samples (
         model TEXT NOT NULL, ts REAL NOT NULL, seconds REAL NOT NULL, input_tokens REAL NOT NULL,
-        output_tokens REAL NOT NULL, pixel_steps REAL NOT NULL, body_bytes INTEGER NOT NULL
+        output_tokens REAL NOT NULL, pixel_steps REAL NOT NULL, body_bytes INTEGER NOT NULL,
+        has_images INTEGER NOT NULL, max_tokens INTEGER
     ) STRICT;
     CREATE INDEX samples_ts ON samples (ts);
     {decisions.CREATE}

@@ -46,6 +46,9 @@ class SampleRecord:
     output_tokens: float
     pixel_steps: float
     body_bytes: int
+    has_images: bool = False
+    max_tokens: int | None = None
+    """What the client allowed for the answer."""
 
 
 @dataclass(frozen=True, slots=True)

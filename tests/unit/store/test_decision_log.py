@@ -58,7 +58,7 @@ async def test_rows_that_are_too_old_or_too_many_are_forgotten_and_samples_with_
     for number in range(5):
         store.add_decision(lent(str(number), ts=now))
     for age in (20.0, 1.0):
-        store.add_sample(SampleRecord("m", now - age, 2.0, 10.0, 20.0, 0.0, 55))
+        store.add_sample(SampleRecord("m", now - age, 2.0, 10.0, 20.0, 0.0, 55, has_images=False, max_tokens=9))
     assert len(store.decisions(Question())) == 6
     store.limit(Limits(decisions_s=50, decisions_rows=3, samples_s=10))
     store.start()
@@ -66,7 +66,9 @@ async def test_rows_that_are_too_old_or_too_many_are_forgotten_and_samples_with_
         while len(store.samples(0.0)) > 1:  # noqa: ASYNC110 - the writer's next look has no event
             await asyncio.sleep(0.01)
     assert [row.request_id for row in store.decisions(Question())] == ["4", "3", "2"]
-    assert store.samples(0.0) == [SampleRecord("m", now - 1.0, 2.0, 10.0, 20.0, 0.0, 55)]
+    assert store.samples(0.0) == [
+        SampleRecord("m", now - 1.0, 2.0, 10.0, 20.0, 0.0, 55, has_images=False, max_tokens=9)
+    ]
     await store.close()
 
 
