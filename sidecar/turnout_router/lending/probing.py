@@ -1,0 +1,104 @@
+"""One request at a time to a helper that the cost rule does not choose, so that every pair gathers its samples.
+
+A probe has no price to weigh against the helper's own work. So it waits for idle time, twelve times as long where a load
+is needed, never beats a lease, and never goes where borrowed work is. It is the last thing that a plan decides.
+"""
+
+from math import inf
+
+from turnout_api.lending import LeaseKind, ModelRef, Outcome, Reason
+from turnout_router.lending.planning import LiveLease, PlanInput
+from turnout_router.lending.pricing import Offer, own_work_expected
+from turnout_router.lending.settings import LendingSettings
+
+SWITCH_FACTOR = 12.0
+"""A helper whose linked model is not loaded waits this many times `probe_idle_s`."""
+UNMEASURED_S = 30.0
+"""For a load or a job that nobody has measured, where the own work of the helper is foreseen: a large model's load."""
+IDLE_TOLERANCE_S = 1e-6
+"""Idle times are differences of clocks: the plan that is made when a probe falls due must find it due."""
+BARRED = frozenset(
+    {
+        Reason.LINK_INELIGIBLE,
+        Reason.LENDING_SUSPENDED,
+        Reason.HELPER_NOT_ACCEPTING,
+        Reason.LOAD_FORBIDDEN,
+        Reason.CONTEXT_TOO_SMALL,
+    }
+)
+"""What speaks against a lease and against a probe alike."""
+
+
+def probe(offers: list[Offer], granted: list[Offer], given: PlanInput) -> tuple[list[Offer], float | None]:
+    """The offers that become probes (each keeps its reason), and the seconds until the next one falls due."""
+    settings = given.settings
+    taken = {offer.link.helper.node for offer in granted}
+    holders = _holders(given)
+    possible = [offer for offer in offers if _may_probe(offer, settings, taken, holders)]
+    possible.sort(key=lambda offer: _turn(offer, given, holders))  # stable: then by names
+    probes: list[Offer] = []
+    served: set[ModelRef] = set()
+    for offer in possible:
+        owner, helper = offer.owner.ref, offer.link.helper.node
+        if owner in served or helper in taken or _lacking_s(offer, settings) > IDLE_TOLERANCE_S:
+            continue
+        served.add(owner)
+        taken.add(helper)
+        offer.outcome, offer.slots = Outcome.PROBE, settings.probe_slots
+        probes.append(offer)
+    due = (
+        _lacking_s(offer, settings)
+        for offer in possible
+        if offer.owner.ref not in served and offer.link.helper.node not in taken
+    )
+    return probes, min(due, default=None)
+
+
+def _holders(given: PlanInput) -> dict[str, list[LiveLease]]:
+    """The leases on each node under which something may still be lent."""
+    holders: dict[str, list[LiveLease]] = {}
+    for lease in given.leases:
+        if lease.kind is LeaseKind.PRICED or not lease.used:
+            holders.setdefault(lease.helper.node, []).append(lease)
+    return holders
+
+
+def _may_probe(offer: Offer, settings: LendingSettings, taken: set[str], holders: dict[str, list[LiveLease]]) -> bool:
+    """Whether nothing but idle time can be in the way."""
+    helper = offer.link.helper.node
+    return (
+        offer.outcome is Outcome.SKIPPED
+        and offer.reason not in BARRED
+        and offer.owner.grants == 0
+        and offer.owed is None
+        and helper not in taken
+        and all(lease.owner == offer.owner.ref for lease in holders.get(helper, ()))
+        and not (settings.probe_until_fit and _known_or_expected(offer, settings))
+    )
+
+
+def _known_or_expected(offer: Offer, settings: LendingSettings) -> bool:
+    """Adaptive: there is nothing to learn, or the helper's own next request may come within the detour."""
+    if offer.model is None or offer.model.fit is not None:
+        return True
+    switch = UNMEASURED_S if offer.switch_s is None else offer.switch_s
+    job = UNMEASURED_S if offer.job_s is None else offer.job_s
+    return own_work_expected(offer, settings, switch + job)
+
+
+def _turn(offer: Offer, given: PlanInput, holders: dict[str, list[LiveLease]]) -> tuple[bool, float]:
+    """Whose turn it is: a probe that was granted and not used yet, then the pair probed least recently."""
+    pair = offer.owner.ref, offer.link.helper
+    granted = any(
+        lease.kind is LeaseKind.PROBE and lease.helper == offer.link.helper
+        for lease in holders.get(offer.link.helper.node, ())
+    )
+    return not granted, given.probed_at.get(pair, -inf)
+
+
+def _lacking_s(offer: Offer, settings: LendingSettings) -> float:
+    """Seconds of idle time that a probe still needs."""
+    if offer.node is None or offer.model is None:
+        return inf
+    needed = settings.probe_idle_s * (1.0 if offer.model.loaded else SWITCH_FACTOR)
+    return needed - offer.node.idle_s

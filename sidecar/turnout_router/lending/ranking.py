@@ -1,0 +1,104 @@
+"""Who gets which helper.
+
+Every pair whose price is below the drain is taken in the order of what it saves, the largest first, ties by the names of
+owner and helper. A helper (a node: its GPU is one) serves one owner at a time, an owner has up to `max_helpers` helpers.
+With several helpers each next one is priced on what the others leave of the drain: `drain × rO / (rO + Σ granted r)`,
+r = 1/t. Savings only shrink on the way, so a heap that looks again at the top finds the largest.
+
+The order in which pairs are settled is the order of the design's last reasons: `outranked`, then `helper_claimed`.
+"""
+
+from heapq import heapify, heappop, heappush
+
+from turnout_api.lending import LeaseKind, ModelRef, Outcome, Reason
+from turnout_router.lending.planning import LiveLease, PlanInput
+from turnout_router.lending.pricing import Backlog, Offer
+from turnout_router.lending.settings import LendingSettings
+
+LEAST_JOB_S = 1e-3
+"""Keeps the rate of a job of no length finite."""
+
+
+def rank(offers: list[Offer], given: PlanInput) -> list[Offer]:
+    """Grants what is granted and gives every other priced pair its reason. `offers` are sorted by names."""
+    settings = given.settings
+    absent = _absent_claims(given)
+    heap = [(-offer.saving_s, index) for index, offer in enumerate(offers) if offer.reason is None]
+    heapify(heap)
+    taken: dict[str, ModelRef] = {}
+    granted: list[Offer] = []
+    while heap:
+        negative, index = heappop(heap)
+        offer = offers[index]
+        owner, helper = offer.owner, offer.link.helper.node
+        if owner.grants >= settings.max_helpers or taken.get(helper) == owner.ref:
+            offer.reason = Reason.OUTRANKED
+        elif _shrank(offer, -negative):
+            if offer.saving_s <= 0.0:
+                offer.reason = Reason.COST_REJECTED
+            else:
+                heappush(heap, (-offer.saving_s, index))
+        elif helper in taken or _outbid(offer, absent.get(helper)):
+            offer.reason = Reason.HELPER_CLAIMED
+        else:
+            taken[helper] = owner.ref
+            _grant(offer, settings)
+            granted.append(offer)
+    return granted
+
+
+def slots(offer: Offer, settings: LendingSettings) -> int:
+    """How many requests the helper may have at once.
+
+    Never more than stand behind one another in its backend: the depth. Where borrowed work beyond the one that runs stays
+    in the helper's router and can still go back (`borrowed_beyond_recall`), one such request is allowed on top, whatever
+    the depth: it hides the way to the owner and back, and no own request of the helper ever waits for it.
+    """
+    beyond = settings.borrowed_beyond_recall
+    most = settings.backend_depth if beyond is None else max(settings.backend_depth, beyond + 1)
+    own, other = offer.owner.job_s, offer.job_s
+    faster = own is not None and other is not None and other <= own * (1.0 + settings.faster_tolerance)
+    return min(most, settings.faster_slots if faster else settings.slower_slots)
+
+
+def _absent_claims(given: PlanInput) -> dict[str, LiveLease]:
+    """Leases of owners that are not in this plan: they compete with what they saved when they were planned last."""
+    claims: dict[str, LiveLease] = {}
+    for lease in sorted(given.leases, key=lambda lease: (-lease.saving_s, lease.owner)):
+        if lease.kind is LeaseKind.PRICED and lease.owner not in given.owners:
+            claims.setdefault(lease.helper.node, lease)
+    return claims
+
+
+def _outbid(offer: Offer, claim: LiveLease | None) -> bool:
+    return claim is not None and (-claim.saving_s, claim.owner) < (-offer.saving_s, offer.owner.ref)
+
+
+def _shrank(offer: Offer, saving_s: float) -> bool:
+    """Prices the offer on what the owner's other helpers leave."""
+    if offer.owner.grants == 0:
+        return False
+    price = offer.price_s
+    if price is None:
+        raise AssertionError("only what is priced is ranked")
+    offer.drain_s = offer.owner.left_s
+    offer.saving_s = offer.drain_s - price
+    return offer.saving_s < saving_s
+
+
+def _grant(offer: Offer, settings: LendingSettings) -> None:
+    offer.outcome = Outcome.GRANTED
+    offer.slots = slots(offer, settings)
+    owner = offer.owner
+    owner.grants += 1
+    own_rate = _rate(offer.job_s if owner.job_s is None else owner.job_s)
+    owner.granted_rate += _rate(offer.job_s)
+    owner.left_s = _share(owner, own_rate)
+
+
+def _share(owner: Backlog, own_rate: float) -> float:
+    return (owner.drain_s or 0.0) * own_rate / (own_rate + owner.granted_rate)
+
+
+def _rate(job_s: float | None) -> float:
+    return 1.0 / max(job_s or 0.0, LEAST_JOB_S)
