@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from turnout_api.durations import DURATION_PATTERN
-from turnout_api.resources.common import LABEL_PATTERN, MODEL_PATTERN, SUBDOMAIN_PATTERN, Resource
+from turnout_api.resources.common import LABEL_PATTERN, MODEL_PATTERN, SUBDOMAIN_PATTERN
 from turnout_api.urls import BACKEND_URL_PATTERN, ROUTER_URL_PATTERN
 
 Path = tuple[str | int, ...]
@@ -54,8 +54,8 @@ class Refusal:
         return self.message
 
 
-def refusals(kind: type[Resource], error: ValidationError) -> list[Refusal]:
-    """The errors of `kind.parse`, in the order of the fields."""
+def refusals(kind: type[BaseModel], error: ValidationError) -> list[Refusal]:
+    """The errors of `kind.parse`, or of another type in YAML names, in the order of the fields."""
     return [_refusal(kind, details) for details in error.errors(include_url=False)]
 
 
@@ -75,13 +75,13 @@ def nearest(word: str, known: Iterable[str]) -> str:
     )
 
 
-def _refusal(kind: type[Resource], details: ErrorDetails) -> Refusal:
+def _refusal(kind: type[BaseModel], details: ErrorDetails) -> Refusal:
     path = tuple(details["loc"])
     said = _said(kind, path, details)
     return Refusal(path, f"{shown(path)}: {said}" if path else said, details["type"])
 
 
-def _said(kind: type[Resource], path: Path, details: ErrorDetails) -> str:
+def _said(kind: type[BaseModel], path: Path, details: ErrorDetails) -> str:
     error, given, context = details["type"], details["input"], details.get("ctx", {})
     if error in _SAID:
         return _SAID[error]
