@@ -36,7 +36,7 @@ def migrate_groups(
         str,
         typer.Argument(
             metavar="FILE",
-            help="groups: [{lane, members: [{node, model, restoreAfterBorrow}]}], as YAML or JSON; - the standard input.",
+            help="Groups, each with its lane and members; a member has node, model and restoreAfterBorrow. - the standard input.",
         ),
     ],
     nodes: Annotated[
@@ -78,6 +78,7 @@ class _Cluster:
     """The nodes that `--nodes` named."""
 
     namespace: str
+    """Of the links; empty where the nodes name none."""
     manifests: Sequence[Manifest]
     served: Mapping[Key, Resource]
     warnings: Sequence[Finding]
@@ -122,7 +123,13 @@ def _cluster(files: Sequence[str], namespace: str) -> _Cluster:
         for manifest, verdict in zip(manifests, resolution.verdicts, strict=True)
         if not verdict.accepted
     ]
-    return _Cluster(chosen, manifests, resolution.served, refused)
+    return _Cluster(chosen if _states_namespace(manifests) else "", manifests, resolution.served, refused)
+
+
+def _states_namespace(manifests: Iterable[Manifest]) -> bool:
+    """Whether a manifest names its namespace. Where none does, `kubectl -n` decides, and the links must leave it to that too."""
+    metadata = (manifest.document.get("metadata") for manifest in manifests)
+    return any(isinstance(meta, Mapping) and meta.get("namespace") for meta in metadata)
 
 
 def _written(

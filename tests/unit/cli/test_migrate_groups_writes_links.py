@@ -132,6 +132,8 @@ def test_the_helpers_weights_are_acknowledged_where_they_differ(run):
 def test_the_links_stand_in_the_namespace_of_the_nodes(run):
     assert {link["metadata"]["namespace"] for link in links(run(nodes=NODES))} == {"lab"}
     assert {link["metadata"].get("namespace") for link in links(run())} == {None}
+    unstated = [one | {"metadata": {"name": one["metadata"]["name"]}} for one in NODES]
+    assert {link["metadata"].get("namespace") for link in links(run(nodes=unstated))} == {None}
     assert {link["metadata"]["namespace"] for link in links(run("--namespace", "other"))} == {"other"}
 
 
