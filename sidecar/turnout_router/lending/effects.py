@@ -19,8 +19,10 @@ class Answer:
 
     owner: ModelRef
     seq: int
-    """Of the event; every event of this owner up to it is answered so."""
+    """Of the event; every event of this owner's run up to it is answered so."""
     answer: LeaseAnswer
+    instance: str = ""
+    """The run of the owner's process that sent the event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +65,6 @@ class RelayRefused:
 
     reason: Reason
     row: DecisionRow
+
+
+Admission = Admitted | RelayRefused

@@ -54,6 +54,9 @@ class PlanInput:
     """Link name → why its models may not be linked as their records are now."""
     suspended: frozenset[str] = frozenset()
     """Names of links whose helper's own work waited too long."""
+    claims: Mapping[str, ModelRef] = field(default_factory=dict)
+    """Helper's node → the owner whose requests it still has under a lease of an earlier epoch: it is leased to nobody
+    else. An owner that is not known is `ModelRef("", "")`."""
 
 
 @dataclass(frozen=True, slots=True)
