@@ -138,7 +138,7 @@ def _max_tokens(body: Mapping[str, object], endpoint: Endpoint) -> int | None:
         stated = options.get("num_predict") if isinstance(options, dict) else None
     else:
         stated = body.get("max_tokens")
-        for other in ("max_completion_tokens", "max_output_tokens"):
+        for other in ("max_completion_tokens", "max_output_tokens", "n_predict"):  # the last is llama.cpp's
             stated = body.get(other) if stated is None else stated
     return stated if type(stated) is int and stated >= 0 else None
 

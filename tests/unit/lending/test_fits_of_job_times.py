@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnout_router.lending.fits import Coefficients, Sums, solve
@@ -55,6 +55,7 @@ def test_no_coefficient_is_negative(samples) -> None:
     assert min(solve(summed(samples))) >= 0.0
 
 
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.floats(0, 50), st.floats(0, 50), st.floats(0, 50)), min_size=4, max_size=8))
 def test_no_other_coefficients_explain_the_samples_better(samples) -> None:
     ours, other = squared_error(solve(summed(samples)), samples), squared_error(by_descent(samples), samples)
