@@ -77,8 +77,10 @@ def migrate_groups(
 class _Cluster:
     """The nodes that `--nodes` named."""
 
+    space: str
+    """Their namespace."""
     namespace: str
-    """Of the links; empty where the nodes name none."""
+    """That of the links; empty where nobody names one."""
     manifests: Sequence[Manifest]
     served: Mapping[Key, Resource]
     warnings: Sequence[Finding]
@@ -102,17 +104,7 @@ def _cluster(files: Sequence[str], namespace: str) -> _Cluster:
     sources, unread = gather(files)
     reading = read(sources)
     _end_if((*unread, *reading.problems))
-    spaces = {manifest.namespace for manifest in reading.manifests}
-    if len(spaces) > 1 and not namespace:
-        raise typer.BadParameter(
-            f"the nodes are in several, name one: {', '.join(sorted(spaces))}", param_hint="--namespace"
-        )
-    chosen = namespace or next(iter(spaces), "")
-    manifests = [manifest for manifest in reading.manifests if manifest.namespace == chosen]
-    if not any(manifest.kind is RouterNode for manifest in manifests):
-        _end_if(
-            [Finding(files[0], 1, f"no RouterNode{f' of namespace {chosen}' if chosen else ''} is in what was named")]
-        )
+    space, manifests = _one_namespace(reading.manifests, namespace, files[0])
     resolution = resolve([declare(m.document) for m in manifests], placement=PlacedAnywhere(), generation=0)
     refused = [
         Finding(
@@ -123,7 +115,22 @@ def _cluster(files: Sequence[str], namespace: str) -> _Cluster:
         for manifest, verdict in zip(manifests, resolution.verdicts, strict=True)
         if not verdict.accepted
     ]
-    return _Cluster(chosen if _states_namespace(manifests) else "", manifests, resolution.served, refused)
+    stated = space if _states_namespace(manifests) else ""
+    return _Cluster(space, namespace or stated, manifests, resolution.served, refused)
+
+
+def _one_namespace(manifests: Sequence[Manifest], namespace: str, file: str) -> tuple[str, list[Manifest]]:
+    """The namespace that was named, else the only one, and what is in it. Ends the command where there is no such thing."""
+    spaces = sorted({manifest.namespace for manifest in manifests if manifest.kind is RouterNode})
+    if len(spaces) > 1 and not namespace:
+        raise typer.BadParameter(f"the nodes are in several, name one: {', '.join(spaces)}", param_hint="--namespace")
+    only = spaces[0] if len(spaces) == 1 and not (namespace and _states_namespace(manifests)) else ""
+    space = only or namespace
+    inside = [manifest for manifest in manifests if manifest.namespace == space]
+    if space not in spaces:
+        of_it = f" of namespace {space}" if space else ""
+        _end_if([Finding(file, 1, f"no RouterNode{of_it} is in what was named")])
+    return space, inside
 
 
 def _states_namespace(manifests: Iterable[Manifest]) -> bool:
@@ -139,9 +146,8 @@ def _written(
     links = [_link(direction, cluster, namespace) for direction in directions]
     if cluster is None:
         return links, []
-    declared = [
-        declare(manifest) for manifest in (*(m.document for m in cluster.manifests), *(x.manifest for x in links))
-    ]
+    declared = [declare(manifest.document) for manifest in cluster.manifests]
+    declared += [declare(x.direction.manifest(namespace=cluster.space, acknowledge=x.acknowledge)) for x in links]
     verdicts = resolve(declared, placement=PlacedAnywhere(), generation=0).verdicts[len(cluster.manifests) :]
     judged = list(zip(links, verdicts, strict=True))
     left_out = [

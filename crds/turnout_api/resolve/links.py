@@ -34,7 +34,7 @@ def pair_problems(lane: Lane, owner: Model, helper: Model, *, acknowledged: str 
     """Why the owner may not be linked with the helper. `acknowledged` is the weights hash that a person accepted."""
     yield from end_problems(lane, "owner", owner)
     yield from end_problems(lane, "helper", helper)
-    if lane is Lane.TEXT:
+    if lane is Lane.TEXT and Capability.TEXT in owner.capabilities and Capability.TEXT in helper.capabilities:
         yield from _multimodal_alike(owner, helper)
     yield from _weights(owner, helper, acknowledged)
 
@@ -70,7 +70,7 @@ def end_problems(lane: Lane, side: str, model: Model) -> Iterator[Problem]:
     needed = _LANE_CAPABILITY[lane]
     if needed not in model.capabilities:
         yield _ineligible(f"{side} {model.id} has no capability {needed}, which lane {lane} needs", path)
-    if lane is not Lane.TEXT:
+    if needed not in model.capabilities or lane is not Lane.TEXT:
         return
     if model.effective_parallel not in {None, 1}:
         yield _ineligible(

@@ -129,12 +129,28 @@ def test_the_helpers_weights_are_acknowledged_where_they_differ(run):
     assert "acknowledgeDifferentWeights" not in image_there["spec"] | image_back["spec"]
 
 
+def namespaces(result):
+    return {link["metadata"].get("namespace") for link in links(result)}
+
+
 def test_the_links_stand_in_the_namespace_of_the_nodes(run):
-    assert {link["metadata"]["namespace"] for link in links(run(nodes=NODES))} == {"lab"}
-    assert {link["metadata"].get("namespace") for link in links(run())} == {None}
+    assert namespaces(run(nodes=NODES)) == {"lab"}
+    assert "no RouterNode of namespace other" in run("--namespace", "other", nodes=NODES).stderr
+
+
+def test_the_links_name_no_namespace_where_nobody_does_so_that_kubectl_decides(run):
     unstated = [one | {"metadata": {"name": one["metadata"]["name"]}} for one in NODES]
-    assert {link["metadata"].get("namespace") for link in links(run(nodes=unstated))} == {None}
-    assert {link["metadata"]["namespace"] for link in links(run("--namespace", "other"))} == {"other"}
+
+    assert namespaces(run()) == namespaces(run(nodes=unstated)) == {None}
+    assert namespaces(run("--namespace", "other")) == {"other"}
+    assert namespaces(run("--namespace", "other", nodes=unstated)) == {"other"}
+
+
+def test_of_nodes_of_several_namespaces_one_is_named(run):
+    both = [*NODES, *(one | {"metadata": one["metadata"] | {"namespace": "other"}} for one in NODES)]
+
+    assert run(nodes=both).exit_code == 2
+    assert namespaces(run("--namespace", "other", nodes=both)) == {"other"}
 
 
 @pytest.mark.parametrize("output", ["yaml", "json"])

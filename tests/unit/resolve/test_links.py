@@ -72,6 +72,12 @@ def test_image_models_need_the_image_capability_and_nothing_that_text_needs(make
     assert "helper m has no capability Image" in verdict.message
 
 
+def test_a_model_of_another_kind_is_told_that_alone(make):
+    verdict = make.verdict(*pair(make, helper={"capabilities": ["Image", "Vision"], "contextWindow": None}))
+
+    assert verdict.message == "helper m has no capability Text, which lane Text needs"
+
+
 def test_different_weights_need_the_helpers_hash_acknowledged(make):
     refused = make.verdict(*pair(make, helper={"weightsHash": OTHER}))
     accepted = make.verdict(*pair(make, helper={"weightsHash": OTHER}, acknowledgeDifferentWeights=OTHER))
