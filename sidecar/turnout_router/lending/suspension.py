@@ -6,6 +6,7 @@ once: it stays in the node's figure for an hour, longer than a suspension lasts.
 """
 
 from collections.abc import Iterable
+from math import inf
 
 from turnout_router.lending.links import Link
 from turnout_router.lending.settings import LendingSettings
@@ -32,7 +33,7 @@ class Suspensions:
         if wait_s <= settings.own_wait_limit_s or wait_s <= before:
             return False
         since = now - wait_s - settings.refresh_interval_s  # a state may be one refresh old
-        guilty = [link.name for link in links if self._used_at.get(link.name, -1.0) >= since]
+        guilty = [link.name for link in links if self._used_at.get(link.name, -inf) >= since]
         why = f"own work of {node} waited {wait_s:.0f} s behind borrowed work; the limit is {settings.own_wait_limit_s:g} s"
         for name in guilty:
             self._until[name] = (now + settings.suspension_s, why)
