@@ -49,6 +49,7 @@ from turnout_router.lending.leases import LeaseBook
 from turnout_router.lending.links import Link
 from turnout_router.lending.nodes import POLL_LIMIT_S, Nodes
 from turnout_router.lending.owners import Asked, Owner, Owners
+from turnout_router.lending.plan import plan
 from turnout_router.lending.planning import PlanInput, PlanResult
 from turnout_router.lending.rounds import NOTHING, Links, Planner, Round, claims, helper_states, owner_views
 from turnout_router.lending.settings import LendingSettings
@@ -69,7 +70,7 @@ class MasterCore:
         now: float,
         *,
         epoch: int,
-        planner: Planner,
+        planner: Planner = plan,
         ineligible: Mapping[str, str] | None = None,
         poll_limit_s: float = POLL_LIMIT_S,
     ) -> None:
@@ -128,6 +129,7 @@ class MasterCore:
     def on_state_failed(self, node: str, now: float) -> list[MasterEffect]:
         """It did not answer."""
         if not self._concerns(node):
+            self._nodes.forget(node)
             return []
         self._nodes.failed(node, now)
         return self._without(node, now)
@@ -347,6 +349,7 @@ class MasterCore:
 
     def _answered(self, node: str, state: NodeState | None, now: float) -> list[MasterEffect]:
         if not self._concerns(node):
+            self._nodes.forget(node)
             return []
         known = self._nodes.answered(node, state, self._order)
         effects: list[MasterEffect] = []

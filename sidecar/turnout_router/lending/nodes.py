@@ -85,8 +85,10 @@ class Nodes:
 
     def gone(self, name: str, now: float) -> None:
         """It left, or is no longer healthy. What it said no longer holds."""
-        self.failed(name, now)
-        self.get(name).state = None
+        known = self.get(name)
+        known.state, known.silent = None, True
+        if name not in self._under_way:
+            self.failed(name, now)
 
     def forget(self, name: str) -> None:
         """Nothing is linked or lent to it any more."""
@@ -95,8 +97,8 @@ class Nodes:
         self._next_poll.pop(name, None)
 
     def keep(self, names: Collection[str]) -> None:
-        """Forget all others."""
-        for name in [name for name in self._known if name not in names]:
+        """Forget all others, but for those whose answer is to come."""
+        for name in [name for name in self._known if name not in names and name not in self._under_way]:
             self.forget(name)
 
     def overdue(self, now: float) -> list[str]:

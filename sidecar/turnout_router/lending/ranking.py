@@ -38,7 +38,7 @@ def rank(offers: list[Offer], given: PlanInput) -> list[Offer]:
                 offer.reason = Reason.COST_REJECTED
             else:
                 heappush(heap, (-offer.saving_s, index))
-        elif helper in taken or _outbid(offer, absent.get(helper)):
+        elif given.claims.get(helper, owner.ref) != owner.ref or helper in taken or _outbid(offer, absent.get(helper)):
             offer.reason = Reason.HELPER_CLAIMED
         else:
             taken[helper] = owner.ref
