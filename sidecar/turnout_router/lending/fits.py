@@ -20,6 +20,9 @@ from typing import NamedTuple
 SINGULAR = 1e-9
 """Of columns of length one. Two of them that differ by less than 3e-5 of their length count as the same."""
 
+DROWNED = 1e-6
+"""What is left of a sum beside what was taken out: sixteen digits less six leave ten that are right."""
+
 
 class Coefficients(NamedTuple):
     """seconds = base + first × a + second × b."""
@@ -51,6 +54,10 @@ class Sums:
         """Take out a sample that was added."""
         self.n -= 1
         self._shift(a, b, seconds, -1.0)
+
+    def is_drowned_by(self, a: float, b: float) -> bool:
+        """Whether so much was taken out with this sample that what is left may be its rounding."""
+        return self.aa < DROWNED * a * a or self.bb < DROWNED * b * b
 
     def _shift(self, a: float, b: float, seconds: float, sign: float) -> None:
         self.a += sign * a

@@ -221,10 +221,10 @@ class _Window:
         self.answers.remove(sample.body_bytes, sample.work.output_tokens, sample.max_tokens)
         self._fit = None
         self._removed += 1
-        if self._removed == MAX_SAMPLES:  # before rounding adds up; amortised it costs as much as adding
+        self._count(sample, -1)
+        # before rounding adds up: amortised it costs as much as adding
+        if self._removed >= MAX_SAMPLES or self._sums.is_drowned_by(*_columns(sample.work)):
             self._sum_up()
-        else:
-            self._count(sample, -1)
 
     def _sum_up(self) -> None:
         """All sums anew."""
@@ -239,7 +239,7 @@ class _Window:
     def _count(self, sample: Sample, sign: int = 1) -> None:
         """Put a sample into the sums, or take it out."""
         work, image = sample.work, sample.lane is Lane.IMAGE
-        a, b = (work.pixel_steps, 0.0) if image else (work.input_tokens, work.output_tokens)
+        a, b = _columns(work)
         (self._sums.add if sign > 0 else self._sums.remove)(a, b, sample.seconds)
         self._unlike += sign * (not work.is_close(self._alike_to))
         if image:
@@ -249,3 +249,8 @@ class _Window:
             self._image_tokens += sign * work.input_tokens
         elif sample.body_bytes > 0 and work.input_tokens > 0:
             (self.ratio.add if sign > 0 else self.ratio.remove)(sample.body_bytes, work.input_tokens)
+
+
+def _columns(work: Work) -> tuple[float, float]:
+    """What the seconds are explained by, beside a constant."""
+    return (work.pixel_steps, 0.0) if work.pixel_steps > 0 else (work.input_tokens, work.output_tokens)

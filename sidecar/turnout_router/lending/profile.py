@@ -23,6 +23,8 @@ MIN_GROUPS = 4
 MAX_GROUPS = 16
 ANSWERS_A_GROUP = 20
 """What a group needs before there may be more than `MIN_GROUPS`."""
+STALE_SHARE = 1 / 64
+"""The groups may be out of date by so many of the answers: working them out anew costs as much as fifty answers do."""
 EXPLAINED = 0.5
 """`max_tokens` predicts once it leaves at most this share of the squared error that the plain mean of answers has."""
 
@@ -106,14 +108,15 @@ class AnswerLengths:
     _outputs: list[float] = field(default_factory=list)
     _followed: _Followed = field(default_factory=_Followed)
     _bounds: list[int] = field(default_factory=list)
-    _groups: list[_Group] | None = None
-    """One for each group; None = to be worked out again."""
+    _groups: list[_Group] = field(default_factory=list)
+    _changes: int = 0
+    """Since the groups were worked out."""
 
     def add(self, body_bytes: int, output: float, max_tokens: int | None) -> None:
         at = bisect_right(self._sizes, body_bytes)
         self._sizes.insert(at, body_bytes)
         self._outputs.insert(at, output)
-        self._groups = None
+        self._changes += 1
         if max_tokens:
             self._followed.shift(output, max_tokens, 1)
 
@@ -122,7 +125,7 @@ class AnswerLengths:
         first, last = bisect_left(self._sizes, body_bytes), bisect_right(self._sizes, body_bytes)
         at = self._outputs.index(output, first, last)
         del self._sizes[at], self._outputs[at]
-        self._groups = None
+        self._changes += 1
         if max_tokens:
             self._followed.shift(output, max_tokens, -1)
 
@@ -144,8 +147,8 @@ class AnswerLengths:
     def _group(self, body_bytes: int) -> _Group | None:
         if not self._sizes:
             return None
-        if self._groups is None:
-            self._groups = self._measured()
+        if self._changes > len(self._sizes) * STALE_SHARE:
+            self._groups, self._changes = self._measured(), 0
         return self._groups[bisect_right(self._bounds, body_bytes)]
 
     def _measured(self) -> list[_Group]:

@@ -38,7 +38,7 @@ def test_the_size_for_the_context_gate_is_pulled_up_by_the_spread_and_the_price_
 
 
 def test_a_token_has_a_byte_at_least_however_wide_the_spread() -> None:
-    measurements = measured(*[(1000, 1000, 1), (90_000, 1000, 1)] * 10)
+    measurements = measured(*[(1000, 1000, 1)] * 15 + [(90_000, 1000, 1)] * 5)
     assert measurements.tokens_of("m", Job(body_bytes=500, max_tokens=0))[0] == pytest.approx(500.0)
 
 

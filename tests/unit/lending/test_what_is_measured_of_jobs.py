@@ -74,6 +74,24 @@ def test_only_the_newest_samples_are_kept(monkeypatch: pytest.MonkeyPatch) -> No
     assert fit.seconds(Work(1000, 100)) == pytest.approx(3.2)
 
 
+@pytest.mark.parametrize("samples", [45, 1000])
+def test_an_absurd_sample_leaves_no_rounding_behind(samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "MAX_SAMPLES", 40)
+    small = [image(i, 1000.0 * (1 + i % 7), 2.0 + (1 + i % 7)) for i in range(samples)]
+    fit = measured(image(0, 4e16, 1e6), *small).fit("m", 1000.0)
+    assert fit is not None
+    assert fit.seconds(Work(pixel_steps=3000.0)) == pytest.approx(5.0, rel=1e-6)
+
+
+def test_rounding_does_not_add_up() -> None:
+    rng = random.Random(1)  # noqa: S311 - made-up jobs
+    sizes = [1e9] * 1500 + [2e6] * 2500
+    long = [image(i, size * rng.uniform(0.5, 1.0), rng.uniform(1, 100)) for i, size in enumerate(sizes)]
+    ours, fresh = measured(*long), measured(*long[-measure.MAX_SAMPLES :])
+    sums, anew = (one._windows["m", Lane.IMAGE]._sums for one in (ours, fresh))
+    assert (sums.aa, sums.ta, sums.t) == pytest.approx((anew.aa, anew.ta, anew.t), rel=1e-13)
+
+
 def test_equal_work_is_priced_at_its_mean_and_other_work_not_at_all() -> None:
     megapixel = 1024 * 1024 * 20.0
     measurements = measured(*(image(i, megapixel, 8.0 + i % 3) for i in range(21)))
