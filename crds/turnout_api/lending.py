@@ -85,6 +85,9 @@ class Reason(StrEnum):
     FORWARD_FAILED = "forward_failed"
     # lease_refused
     NOT_AN_OWNER = "not_an_owner"
+    # lease_cleared
+    EXPIRED = "expired"
+    """Not in the text: its time ran out on the owner's clock; without a reason the master cleared it."""
     # returned, on the owner
     OFFLOAD_RETURNED = "offload_returned"
     CUT_OFF = "cut_off"
@@ -230,6 +233,10 @@ class Lease:
     service_source: ServiceSource | None = None
     requests: int | None = None
     """How many requests may be lent under it in all; None = no limit, a probe has 1."""
+    context_window: int | None = None
+    """The helper's, in tokens: a request that is estimated to be larger is not lent to it. None = no limit is known."""
+    vision: bool = False
+    """Whether the helper reads images: a text request with an image is lent only where it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +279,8 @@ class LinkedModel:
     context_window: int | None = None
     vision: bool = False
     parallel: int = 1
+    available: bool = True
+    """Its server answers and it can be loaded, as far as is known; otherwise it takes no borrowed work."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -317,7 +317,7 @@ def _standing(offer: Offer, given: PlanInput) -> Reason | None:
 
 def _forbidden(offer: Offer) -> Reason | None:
     model = offer.model
-    if offer.node is None or model is None or not offer.node.accepting:
+    if offer.node is None or model is None or not (offer.node.accepting and model.available):
         return Reason.HELPER_NOT_ACCEPTING
     if not model.loaded and not offer.link.may_load:
         return Reason.LOAD_FORBIDDEN

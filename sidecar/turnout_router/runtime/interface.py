@@ -13,13 +13,15 @@ Errors:
     ├── NotReady         the backend of the model does not answer, or the
     │                    model was not there within `max_queue_wait`        → 503
     ├── LoadFailed       the model could not be loaded, with the reason     → 503
-    └── Draining         the node takes nothing new                         → 503
+    ├── Draining         the node takes nothing new                         → 503
+    └── OffloadReturned  borrowed work that its owner must run itself       → 409, never for a client
 """
 
 from dataclasses import dataclass
 from typing import Protocol
 
 from turnout_api.config import RouterConfig
+from turnout_api.lending import Reason
 from turnout_api.vocabulary import Family
 from turnout_api.wire import ModelRecord, QueueReport
 from turnout_router.upstream.interface import Origin
@@ -54,6 +56,14 @@ class LoadFailed(RuntimeRefusal): ...
 
 
 class Draining(RuntimeRefusal): ...
+
+
+class OffloadReturned(RuntimeRefusal):
+    """Borrowed work is handed back before it claimed the runtime."""
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        super().__init__(f"offload_returned: {reason}", detail)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)

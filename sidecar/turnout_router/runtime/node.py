@@ -19,17 +19,22 @@ from turnout_api.wire import ModelQueue, ModelRecord, QueueReport
 from turnout_router.backends.driver import BackendError, Driver, Probe
 from turnout_router.backends.make import driver_for
 from turnout_router.backends.readiness import Standing, standing_of, unavailable_because
+from turnout_router.lending.effects import Write
 from turnout_router.runtime.core import RuntimeCore
 from turnout_router.runtime.effects import (
     Effect,
     Forget,
     Grant,
+    Lend,
     Loaded,
     LoadReport,
+    News,
     Record,
     Refuse,
+    Sampled,
     StartLoad,
     StartUnload,
+    StopLent,
     Ticket,
     Unloaded,
 )
@@ -194,6 +199,8 @@ class LocalRuntime(NodeRuntime):
                 self._keep(_record_of(report))
             case Forget(backend=key):
                 self._forget(key)
+            case Lend() | StopLent() | News() | Write() | Sampled():
+                pass  # only where the node has links
             case _:
                 assert_never(effect)
 

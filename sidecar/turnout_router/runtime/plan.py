@@ -13,11 +13,14 @@ Who has a gate (spec: What is lent):
 """
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from turnout_api.config import BackendConfig, ModelConfig, RouterConfig
-from turnout_api.vocabulary import BackendMode
+from turnout_api.lending import ModelRef
+from turnout_api.vocabulary import BackendMode, Capability
+from turnout_router.lending.links import Link
+from turnout_router.lending.settings import LendingSettings
 
 MODEL_PLACEHOLDER = "${MODEL}"
 
@@ -49,6 +52,15 @@ class ModelSpec:
     """Requests at the backend at once; None = no limit."""
     direct: bool
     """No queue at all: goes to the backend whether the model is loaded or not."""
+    parallel: int = 1
+    """Requests that the backend runs at once; the others of its pipe wait inside it."""
+    context_window: int | None = None
+    vision: bool = False
+
+    @property
+    def gated(self) -> bool:
+        """Its requests are counted: it belongs to lending, or to an exclusive runtime."""
+        return self.depth is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +74,26 @@ class Plan:
     probe_interval_s: float
     units: tuple[UnitSpec, ...] = ()
     models: tuple[ModelSpec, ...] = ()
+    node: str = ""
+    """This node's ID: one instance."""
+    links: tuple[Link, ...] = ()
+    """Those with an end at this node."""
+    lending: LendingSettings = field(default_factory=LendingSettings)
 
 
-def plan_of(config: RouterConfig) -> Plan:
-    """The plan of a configuration."""
+def plan_of(
+    config: RouterConfig, *, links: Sequence[Link] | None = None, lending: LendingSettings | None = None
+) -> Plan:
+    """The plan of a configuration. `links` and `lending` are those that the master pushed; None = only the configuration's."""
+    settings = LendingSettings.of(config.cluster) if lending is None else lending
+    here = config.cluster.node_id
+    known = (
+        links_of(config) if links is None else [link for link in links if here in {link.owner.node, link.helper.node}]
+    )
     backends = {backend.name: backend for backend in config.backend.backends}
     eager = config.backend.mode is BackendMode.EAGER
     kept = _kept(config, backends, eager=eager)
-    linked = enrolled(config)
+    linked = enrolled(config) | {end.model for link in known for end in (link.owner, link.helper) if end.node == here}
     units: dict[str, UnitSpec] = {}
     models: list[ModelSpec] = []
     for model in config.models.local:
@@ -79,8 +103,18 @@ def plan_of(config: RouterConfig) -> Plan:
         supervised = bool(backend.command)
         units.setdefault(unit, UnitSpec(unit, backend_key(backend), name, supervised, unit in kept))
         gated = config.backend.exclusive or model.id in linked
-        depth = max(config.cluster.backend_depth, model.parallel or 1) if gated else None
-        models.append(ModelSpec(model.id, unit, model.backend_name, depth, direct=not gated and not supervised))
+        models.append(
+            ModelSpec(
+                model.id,
+                unit,
+                model.backend_name,
+                depth=max(settings.backend_depth, model.parallel or 1) if gated else None,
+                direct=not gated and not supervised,
+                parallel=model.parallel or 1,
+                context_window=model.context_window,
+                vision=Capability.VISION in model.capabilities,
+            )
+        )
     return Plan(
         exclusive=config.backend.exclusive,
         eager=eager,
@@ -89,7 +123,31 @@ def plan_of(config: RouterConfig) -> Plan:
         probe_interval_s=config.cluster.health_interval,
         units=tuple(units.values()),
         models=tuple(models),
+        node=here,
+        links=tuple(known),
+        lending=settings,
     )
+
+
+def links_of(config: RouterConfig) -> list[Link]:
+    """The configuration's links with an end at this node, which is named by its node ID; other nodes as they are declared."""
+    here = {config.cluster.node or config.cluster.node_id, config.cluster.node_id}
+
+    def end(node: str, model: str) -> ModelRef:
+        return ModelRef(config.cluster.node_id if node in here else node, model)
+
+    return [
+        Link(
+            name=link.name,
+            lane=link.lane,
+            owner=end(link.owner_node, link.owner_model),
+            helper=end(link.helper_node, link.helper_model),
+            may_load=link.load_if_unloaded,
+            restore=link.restore_after_borrow,
+        )
+        for link in config.links
+        if here & {link.owner_node, link.helper_node}
+    ]
 
 
 def enrolled(config: RouterConfig) -> frozenset[str]:

@@ -4,12 +4,13 @@ Words: a unit is *leaving* when it grants nothing more, *gone* when it is no lon
 not answer a probe.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
 
-from turnout_router.runtime.effects import LoadReport, Ticket
-from turnout_router.runtime.plan import ModelSpec, UnitSpec
+from turnout_router.runtime.effects import Effect, LoadReport, Ticket
+from turnout_router.runtime.plan import ModelSpec, Plan, UnitSpec
 
 
 class Phase(Enum):
@@ -47,6 +48,10 @@ class UnitState:
     loading_for: str = ""
     displaced: tuple[str, ...] = ()
     last_load: LoadReport | None = None
+    borrowed: bool = False
+    """What is loaded or loading here was put here by borrowed work, and no own request has used it since."""
+    restores: bool = False
+    """The load under way brings back what borrowed work displaced."""
 
     @property
     def leaving(self) -> bool:
@@ -64,7 +69,10 @@ class ModelState:
     """Claims in order of arrival; a dict, so that one that leaves costs nothing."""
     loads: dict[Ticket, None] = field(default_factory=dict)
     """Requests to load: they have a turn like a claim, take no slot and do not time out."""
+    pipe: dict[Ticket, None] = field(default_factory=dict)
+    """Who runs, in the order in which they were handed over. Only of a gated model."""
     running: int = 0
+    borrowed_running: int = 0
     mean_job_s: float | None = None
 
     @property
@@ -76,3 +84,29 @@ class ModelState:
     @property
     def has_slot(self) -> bool:
         return self.spec.depth is None or self.running < self.spec.depth
+
+
+@dataclass(slots=True)
+class Board:
+    """The state that the parts of the core share, and the effects that they have not handed out yet."""
+
+    plan: Plan
+    units: dict[str, UnitState] = field(default_factory=dict)
+    models: dict[str, ModelState] = field(default_factory=dict)
+    holders: dict[Ticket, ModelState] = field(default_factory=dict)
+    """Granted and not released."""
+    effects: list[Effect] = field(default_factory=list)
+    draining: bool = False
+    seq: int = 0
+    """Number of the newest ticket."""
+
+    def is_moving(self) -> bool:
+        """Whether anything is being loaded or unloaded."""
+        return any(unit.phase in {Phase.LOADING, Phase.UNLOADING} for unit in self.units.values())
+
+    def loaded(self) -> list[UnitState]:
+        return [unit for unit in self.units.values() if unit.phase is Phase.LOADED]
+
+    def of(self, unit: UnitState) -> Iterator[ModelState]:
+        """The models that a unit serves."""
+        return (model for model in self.models.values() if model.unit is unit)

@@ -1,0 +1,288 @@
+"""A node's own work against work that it borrows.
+
+Words: a request is *own* unless it was lent to this node. Own work that counts for lending is that of gated models: on an
+exclusive runtime all of them, elsewhere those that belong to a link. A model without a gate has no queue and is
+unaffected by lending, so it neither keeps borrowed work away nor sends it back. A request of this node that is lent out
+does not need this node's runtime: it counts again when it comes back.
+
+Rules:
+
+1. Borrowed work is taken only while no own request waits or runs, no own load runs and the node does not drain.
+2. When an own request (or an own wish to load) arrives, all borrowed work that does not hold the runtime is handed back.
+   So own and borrowed work never wait at once, and own work cannot be overtaken.
+3. What holds the runtime finishes. `borrowed_beyond_recall` bounds how much that is.
+4. Borrowed work whose link forbids a load is handed back as soon as its model is not loaded.
+
+A restore is an own load. A load for borrowed work is not, unless own work comes to need it.
+"""
+
+from collections import deque
+
+from turnout_api.lending import BorrowedJob, DecisionRow, LinkedModel, Outcome, Reason, RowKind
+from turnout_api.vocabulary import Lane
+from turnout_router.lending.effects import Write
+from turnout_router.lending.links import Link
+from turnout_router.lending.measure import Measurements
+from turnout_router.lending.restore import Restore, delay_of
+from turnout_router.runtime.effects import Refuse, Ticket
+from turnout_router.runtime.interface import OffloadReturned
+from turnout_router.runtime.loading import Loading
+from turnout_router.runtime.state import Board, ModelState, Phase
+
+GAPS = 80
+"""Own gaps that are remembered."""
+WAITS_S = 3600.0
+"""How long a wait of own work behind borrowed work is remembered."""
+
+
+class HelperSide:
+    """The borrowed work of a node, and what is known of its own."""
+
+    def __init__(self, board: Board, measurements: Measurements, now: float) -> None:
+        self._board = board
+        self._measurements = measurements
+        self.restore = Restore()
+        self.waiting: dict[Ticket, ModelState] = {}
+        """Borrowed, and not yet at a backend."""
+        self.running: dict[Ticket, ModelState] = {}
+        """Borrowed, at a backend."""
+        self._behind: dict[Ticket, int] = {}
+        """Own requests that met borrowed work when they arrived, with how many were at the backend."""
+        self._own_since = now
+        """End of the last own request or load."""
+        self._own_arrived: float | None = None
+        self._gaps: deque[float] = deque(maxlen=GAPS)
+        self._waits: deque[tuple[float, float]] = deque()
+        self._borrowed_ended = now
+
+    # Own work
+
+    def own_arrived(self, ticket: Ticket, model: ModelState, now: float) -> None:
+        """An own request of a gated model is about to wait: borrowed work that has not started goes back."""
+        if self._own_arrived is not None:
+            self._gaps.append(now - self._own_arrived)
+        self._own_arrived = now
+        self.own_wish(now)
+        if self.running or self._loads_for_others():
+            exclusive = self._board.plan.exclusive
+            if exclusive or model.borrowed_running or model.unit.phase is Phase.LOADING:
+                self._behind[ticket] = len(self.running) if exclusive else model.borrowed_running
+
+    def own_wish(self, now: float) -> None:
+        """The node wants its runtime for itself."""
+        self.restore.cancel()
+        if self.waiting:
+            self.hand_back(list(self.waiting), Reason.OWN_WORK_ARRIVED, now)
+
+    def own_granted(self, ticket: Ticket, model: ModelState, now: float) -> None:
+        """An own request has reached the backend."""
+        model.unit.borrowed = False
+        if self._behind and ticket in self._behind:
+            row = self._row(Outcome.NATIVE_WAITED_BEHIND_BORROWED, ticket)
+            row.waited_s = now - ticket.since
+            row.borrowed_in_backend = self._behind[ticket]
+            self._board.effects.append(Write(row))
+
+    def own_began(self, ticket: Ticket, now: float) -> None:
+        """It generates: how long borrowed work kept it waiting is known."""
+        if self._behind and self._behind.pop(ticket, None) is not None:
+            until = now if self.running else min(now, self._borrowed_ended)
+            self._waits.append((now, max(0.0, until - ticket.since)))
+
+    def own_left(self, ticket: Ticket | None, now: float) -> None:
+        """An own request (or load) has ended, wherever it was."""
+        self._own_since = now
+        if self._behind and ticket is not None:
+            self._behind.pop(ticket, None)
+
+    def own_works(self) -> bool:
+        """Whether the node has work of its own."""
+        for model in self._board.models.values():
+            if not model.spec.gated:
+                continue
+            if model.loads or model.running > model.borrowed_running:
+                return True
+            if model.waiting and next(iter(model.waiting)).borrow is None:
+                return True
+            if model.unit.phase is Phase.LOADING and not model.unit.borrowed:
+                return True
+        return False
+
+    def accepts(self) -> bool:
+        return not self._board.draining and not self.own_works()
+
+    def idle_s(self, now: float) -> float:
+        """Since own work ended; 0 while there is some."""
+        return 0.0 if self.own_works() else now - self._own_since
+
+    def own_gaps(self) -> tuple[float, ...]:
+        return tuple(self._gaps)
+
+    def own_rate(self, now: float) -> float:
+        """Own requests a second, over the remembered gaps and the present one."""
+        if not self._gaps or self._own_arrived is None:
+            return 0.0
+        seconds = sum(self._gaps) + now - self._own_arrived
+        return len(self._gaps) / seconds if seconds > 0.0 else 0.0
+
+    def own_wait_s(self, now: float) -> float:
+        """The longest wait of an own request behind borrowed work in the last hour."""
+        while self._waits and self._waits[0][0] < now - WAITS_S:
+            self._waits.popleft()
+        return max((wait for _, wait in self._waits), default=0.0)
+
+    # Borrowed work
+
+    def reason_to_return(self, model: ModelState, may_load: bool) -> Reason | None:
+        """Why borrowed work that arrives now cannot be taken."""
+        if self._board.draining:
+            return Reason.DRAINING
+        if self.own_works() or len(model.waiting) >= self._board.plan.max_queue_depth:
+            return Reason.BUSY_ON_ARRIVAL
+        if not may_load and model.unit.phase is not Phase.LOADED:
+            return Reason.LOAD_NEEDED
+        return None
+
+    def has_room(self, model: ModelState) -> bool:
+        """Whether one more borrowed request may hold this runtime."""
+        most = self._board.plan.lending.borrowed_beyond_recall
+        return most is None or model.borrowed_running < most
+
+    def granted(self, ticket: Ticket, model: ModelState) -> None:
+        del self.waiting[ticket]
+        self.running[ticket] = model
+        model.borrowed_running += 1
+
+    def ended(self, ticket: Ticket, now: float) -> None:
+        """Borrowed work has left: it was served, or its client is gone."""
+        self.waiting.pop(ticket, None)
+        model = self.running.pop(ticket, None)
+        if model is not None:
+            model.borrowed_running -= 1
+        self._borrowed_ended = now
+        self.rest(now)
+
+    def rest(self, now: float) -> None:
+        """Borrowed work, or a load for it, has ended: what it displaced may go back soon."""
+        if self.restore.unit:
+            unit = self._board.units.get(self.restore.unit)
+            load_s = None if unit is None else self.load_s_of(unit.spec.id)
+            self.restore.wait(now, delay_of(self._board.plan.lending.restore_delay_s, load_s))
+
+    def begin_load(self, model: ModelState) -> bool:
+        """The turn needs a load: whether it is borrowed work that asks for it, and then what it displaces is noted."""
+        ticket = next(iter(model.waiting), None)
+        if model.loads or ticket is None or ticket.borrow is None:
+            if model.spec.gated:
+                self.restore.cancel()
+            return False
+        if self._board.plan.exclusive:
+            loaded = self._board.loaded()
+            self.restore.displaced(loaded[0].spec.id if loaded else "", wanted=ticket.borrow.restore)
+        return True
+
+    def hand_back(self, tickets: list[Ticket], reason: Reason, now: float, detail: str = "") -> None:
+        """These have not claimed the runtime and are not going to."""
+        for ticket in tickets:
+            model = self.waiting.pop(ticket)
+            del model.waiting[ticket]
+            self.refuse(ticket, reason, now, detail)
+        self.rest(now)
+
+    def hand_back_what_needs_a_load(self, now: float) -> None:
+        forbidden = [
+            ticket
+            for ticket, model in self.waiting.items()
+            if ticket.borrow is not None and not ticket.borrow.may_load and model.unit.phase is not Phase.LOADED
+        ]
+        if forbidden:
+            self.hand_back(forbidden, Reason.LOAD_NEEDED, now)
+
+    def refuse(self, ticket: Ticket, reason: Reason, now: float, detail: str = "") -> None:
+        """Answer a borrowed claim that nobody else knows of any more."""
+        row = self._row(Outcome.BORROWED_RETURNED, ticket)
+        row.reason, row.waited_s = reason, now - ticket.since
+        row.busy_on_arrival = reason is Reason.BUSY_ON_ARRIVAL
+        self._board.effects += [Write(row), Refuse(ticket, OffloadReturned(reason, detail))]
+
+    # What the master is told
+
+    def borrowed(self, now: float) -> tuple[BorrowedJob, ...]:
+        jobs = [(ticket, True) for ticket in self.running] + [(ticket, False) for ticket in self.waiting]
+        return tuple(
+            BorrowedJob(
+                id=ticket.request_id,
+                lease=ticket.borrow.lease,
+                model=ticket.model,
+                running=running,
+                elapsed_s=0.0 if ticket.began_at is None else now - ticket.began_at,
+                work=None if ticket.estimate is None else ticket.estimate.work,
+            )
+            for ticket, running in jobs
+            if ticket.borrow is not None
+        )
+
+    def displaces(self) -> tuple[str, float | None]:
+        """What a load would push out now, and its load time; nothing where that was put there by borrowing."""
+        if not self._board.plan.exclusive:
+            return "", None
+        for unit in self._board.units.values():
+            if unit.phase in {Phase.LOADED, Phase.LOADING} and not unit.borrowed:
+                model = next((model.spec.id for model in self._board.of(unit)), "")
+                return model, self.load_s_of(unit.spec.id) if model else None
+        return "", None
+
+    def load_s_of(self, unit: str) -> float | None:
+        """The measured load time of what a unit serves."""
+        for model in self._board.models.values():
+            if model.unit.spec.id == unit and (seconds := self._measurements.load_s(model.spec.id)) is not None:
+                return seconds
+        return None
+
+    def linked(self, now: float) -> tuple[LinkedModel, ...]:
+        """The models of this node that belong to a link."""
+        lanes = lanes_of(self._board.plan.links, self._board.plan.node)
+        found = []
+        for name, lane in lanes.items():
+            model = self._board.models.get(name)
+            if model is None:
+                continue
+            loading = model.unit.phase is Phase.LOADING
+            found.append(
+                LinkedModel(
+                    model=name,
+                    lane=lane,
+                    loaded=model.unit.phase is Phase.LOADED,
+                    loading_s=now - model.unit.phase_since if loading else None,
+                    load_s=self.load_s_of(model.unit.spec.id),
+                    fit=self._measurements.fit(name, now, lane),
+                    context_window=model.spec.context_window,
+                    vision=model.spec.vision,
+                    parallel=model.spec.parallel,
+                    available=Loading.can_go(model.unit, now),
+                )
+            )
+        return tuple(found)
+
+    def _loads_for_others(self) -> bool:
+        return any(unit.phase is Phase.LOADING and unit.borrowed for unit in self._board.units.values())
+
+    def _row(self, outcome: Outcome, ticket: Ticket) -> DecisionRow:
+        borrow = ticket.borrow
+        owner = borrow.owner if borrow is not None else None
+        return DecisionRow(
+            kind=RowKind.HELPER,
+            event=outcome,
+            outcome=outcome,
+            lane=ticket.job.lane if ticket.job is not None else None,
+            owner_node=owner.node if owner else "",
+            owner_model=owner.model if owner else "",
+            helper_node=self._board.plan.node,
+            helper_model=ticket.model,
+            request_id=ticket.request_id,
+        )
+
+
+def lanes_of(links: tuple[Link, ...], node: str) -> dict[str, Lane]:
+    """The lane of each model of a node that belongs to a link."""
+    return {end.model: link.lane for link in links for end in (link.owner, link.helper) if end.node == node}

@@ -1,0 +1,543 @@
+"""The queue of a model that may lend: what it tells the master, and what it does with the leases that it gets.
+
+The requests themselves wait in `ModelState.waiting`, in order of arrival; this decides which of them are lent, which one is
+held for a faster helper, and when one that is lent is given up. One that comes back takes the place of its first
+arrival and is never lent again. All times are of this node's clock.
+
+A slot of a live lease is used as soon as it is free; the answer to the event that its coming back causes then decides anew.
+
+Events are coalesced: one is on its way to the master and one waits behind it, whatever happens meanwhile.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from turnout_api.lending import (
+    DecisionRow,
+    DrainParts,
+    Fit,
+    Lease,
+    LeaseAnswer,
+    LeaseKind,
+    LentJob,
+    ModelRef,
+    Outcome,
+    PipeJob,
+    QueueEvent,
+    Reason,
+    RowKind,
+    Trigger,
+    Work,
+)
+from turnout_api.vocabulary import Lane
+from turnout_router.lending.effects import Write
+from turnout_router.lending.hold import Hold, Prospect
+from turnout_router.lending.lent import Lent, Out, seconds_at_helper
+from turnout_router.lending.measure import Measurements
+from turnout_router.lending.owner_leases import Changes, Held, Leases
+from turnout_router.runtime.effects import Estimate, Lend, News, StopLent, Ticket
+from turnout_router.runtime.state import Board, ModelState
+
+RE_ESTIMATE = 4
+"""All that waits is estimated anew after a quarter as many events as requests wait: each event pays for four of them."""
+
+
+@dataclass(slots=True)
+class _Telling:
+    """Which event is on its way and which is due."""
+
+    seq: int = 0
+    due: Trigger | None = None
+    on_its_way: bool = False
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What an event says of those who wait."""
+
+    count: int = 0
+    lendable: int = 0
+    with_image: int = 0
+    tokens: float = 0.0
+    tokens_are_bytes: bool = False
+    input_tokens: float = 0.0
+    output_tokens: float = 0.0
+    pixel_steps: float = 0.0
+    first: Work | None = None
+    seconds: float | None = 0.0
+    known: dict[Work, float | None] = field(default_factory=dict)
+
+
+class OwnerQueue:
+    """One owner model of this node."""
+
+    def __init__(self, board: Board, measurements: Measurements, model: ModelState, lane: Lane, instance: str) -> None:
+        self.model = model
+        self.lane = lane
+        self.retired = False
+        """It owns no link any more; it is kept while something that it lent is out."""
+        self.lent = Lent()
+        self._board = board
+        self._measurements = measurements
+        self._instance = instance
+        self._leases = Leases()
+        self._telling = _Telling()
+        self._hold: Hold | None = None
+        self._overruled: Ticket | None = None
+        """The request that was held until its helper was late: it is not held again."""
+        self._fit: Fit | None = None
+        self._events_since_estimate = 0
+
+    @property
+    def name(self) -> str:
+        return self.model.spec.id
+
+    @property
+    def held(self) -> Ticket | None:
+        """The request that is kept for a faster helper."""
+        return None if self._hold is None else self._hold.ticket
+
+    # Telling the master
+
+    def arrived(self, ticket: Ticket) -> None:
+        """A request is about to wait."""
+        ticket.estimate = self._estimate(ticket)
+
+    def tell(self, trigger: Trigger) -> None:
+        """The master is to know: at once, or when it has answered the event before."""
+        if self.retired:
+            return
+        telling, already = self._telling, self._telling.due is not None
+        telling.due = trigger
+        if not already and not telling.on_its_way:
+            self._board.effects.append(News(self.name))
+
+    def event(self, now: float) -> QueueEvent | None:
+        """The event that is due; None when none is, or one is on its way."""
+        telling = self._telling
+        if telling.due is None or telling.on_its_way or self.retired:
+            return None
+        trigger, telling.due, telling.on_its_way = telling.due, None, True
+        return self.report(trigger, now)
+
+    def answered(self, answer: LeaseAnswer | None, now: float) -> None:
+        """The master has answered the event on its way; None = it did not."""
+        self._telling.on_its_way = False
+        if answer is not None:
+            self.apply(answer, now)
+        if self._telling.due is not None and not self.retired:
+            self._board.effects.append(News(self.name))
+
+    def report(self, trigger: Trigger, now: float) -> QueueEvent:
+        """The queue as it is now."""
+        self._telling.seq += 1
+        fit = self._measurements.fit(self.name, now, self.lane)
+        self._refresh(fit)
+        sums = self._sum_up(fit)
+        n = sums.lendable
+        return QueueEvent(
+            node=self._board.plan.node,
+            model=self.name,
+            lane=self.lane,
+            trigger=trigger,
+            seq=self._telling.seq,
+            held_count=sums.count,
+            lendable_count=n,
+            first_work=sums.first,
+            mean_work=Work(sums.input_tokens / n, sums.output_tokens / n, sums.pixel_steps / n) if n else None,
+            mean_tokens=sums.tokens / n if n and self.lane is Lane.TEXT else None,
+            tokens_are_bytes=sums.tokens_are_bytes,
+            needs_vision=n > 0 and sums.with_image == n,
+            drain_parts=self._drain(fit, sums.seconds, now),
+            pipe=tuple(PipeJob(ticket.request_id, _elapsed(ticket, now)) for ticket in self.model.pipe),
+            lent=tuple(
+                LentJob(out.ticket.request_id, out.lease.helper, now - out.at) for out in self.lent.all.values()
+            ),
+            instance=self._instance,
+        )
+
+    def _sum_up(self, fit: Fit | None) -> _Sums:
+        sums = _Sums()
+        if fit is None:
+            sums.seconds = None
+        for ticket in self.model.waiting:
+            if ticket.borrow is not None:
+                break  # own and borrowed work never wait at once
+            sums.count += 1
+            estimate = ticket.estimate
+            if fit is not None and sums.seconds is not None:
+                seconds = None if estimate is None else _cached(fit, estimate.work, sums.known)
+                sums.seconds = None if seconds is None else sums.seconds + seconds
+            if estimate is not None and self._lendable(ticket):
+                work = estimate.work
+                sums.first = sums.first or work
+                sums.lendable += 1
+                sums.with_image += ticket.job is not None and ticket.job.has_images
+                sums.tokens += estimate.tokens
+                sums.tokens_are_bytes |= estimate.tokens_are_bytes
+                sums.input_tokens += work.input_tokens
+                sums.output_tokens += work.output_tokens
+                sums.pixel_steps += work.pixel_steps
+        return sums
+
+    def _drain(self, fit: Fit | None, rest_s: float | None, now: float) -> DrainParts | None:
+        """Seconds to do alone what is in the pipe and what waits; None = some of it is unpriced."""
+        if fit is None or rest_s is None:
+            return None
+        pipe_s = 0.0
+        for ticket in self.model.pipe:
+            seconds = None if ticket.estimate is None else fit.seconds(ticket.estimate.work)
+            if seconds is None:
+                return None
+            if ticket.began_at is None:
+                rest_s += seconds
+            else:
+                pipe_s += max(0.0, seconds - (now - ticket.began_at))
+        return DrainParts(pipe_s, rest_s)
+
+    def _estimate(self, ticket: Ticket) -> Estimate | None:
+        if ticket.job is None:
+            return None
+        work = self._measurements.work_of(self.name, ticket.job)
+        if self.lane is not Lane.TEXT:
+            return Estimate(work, 0.0)
+        return Estimate(work, *self._measurements.tokens_of(self.name, ticket.job))
+
+    def _refresh(self, fit: Fit | None) -> None:
+        """Estimate anew what waits, now and then, and when the first fit is there: it comes with the first profile."""
+        self._events_since_estimate += 1
+        appeared = (fit is None) is not (self._fit is None)
+        self._fit = fit
+        if appeared or RE_ESTIMATE * self._events_since_estimate >= len(self.model.waiting):
+            self._events_since_estimate = 0
+            for ticket in self.model.waiting:
+                ticket.estimate = self._estimate(ticket)
+            if appeared:
+                for ticket in self.model.pipe:
+                    ticket.estimate = self._estimate(ticket)
+
+    # Leases
+
+    def apply(self, answer: LeaseAnswer, now: float) -> None:
+        """Take what the master says, unless something newer was heard."""
+        self._write_changes(self._leases.apply(answer, now))
+
+    def retire(self) -> None:
+        """The last link that it owned is gone."""
+        self.retired = True
+        self._telling.due = None
+        self._write_changes(self._leases.clear())
+
+    def on_time(self, now: float) -> None:
+        """Leases that ran out, and lent requests whose helper is far too late."""
+        for lease in self._leases.expire(now):
+            row = self._row(Outcome.LEASE_CLEARED, lease)
+            row.reason = Reason.EXPIRED
+            self._write(row)
+        for out in self.lent.overdue(now):
+            out.cut_off, out.stopping = None, True
+            self._board.effects.append(StopLent(out.ticket, Reason.CUT_OFF))
+
+    def deadlines(self) -> Iterator[float]:
+        yield from self._leases.deadlines()
+        yield from self.lent.deadlines()
+        if self._hold is not None:
+            yield self._hold.release_at
+
+    def _write_changes(self, changes: Changes) -> None:
+        for lease in changes.cleared:
+            self._write(self._row(Outcome.LEASE_CLEARED, lease))
+        for lease in changes.updated:
+            self._write(self._row(Outcome.LEASE_UPDATED, lease))
+
+    # Lending
+
+    def lend(self, now: float) -> bool:
+        """Use every free slot of the leases; whether anything was lent."""
+        lent = False
+        while (best := self._next(now)) is not None:
+            self._hand_over(*best, now)
+            lent = True
+        return lent
+
+    def _next(self, now: float) -> tuple[Ticket, Held] | None:
+        """The next request to lend and its lease: of several, the one that is predicted to be done with it first."""
+        waiting = self.model.waiting
+        if not self._leases.held or not waiting:
+            return None
+        free = [held for held in self._leases.held.values() if self._is_free(held, now)]
+        found = [(ticket, held) for held in free if (ticket := self._request_for(held, now)) is not None]
+        if len(found) < 2:
+            return found[0] if found else None
+        return min(found, key=lambda pair: self._rank(pair[0], pair[1], now))
+
+    def _rank(self, ticket: Ticket, held: Held, now: float) -> tuple[bool, float]:
+        finish = self._helper_finish_s(held, ticket, now)
+        return (True, float(self.lent.count(held.lease.helper))) if finish is None else (False, finish)
+
+    def _is_free(self, held: Held, now: float) -> bool:
+        return held.live(now) and not held.exhausted and self.lent.count(held.lease.helper) < held.lease.slots
+
+    def _request_for(self, held: Held, now: float) -> Ticket | None:
+        if self._board.plan.lending.first_that_gains and held.lease.kind is LeaseKind.PRICED:
+            return self._first_that_gains(held, now)
+        for ticket in self.model.waiting:
+            if self._lendable(ticket) and _fits(ticket, held.lease):
+                return ticket
+        return None
+
+    def _first_that_gains(self, held: Held, now: float) -> Ticket | None:
+        """The first that the helper would finish sooner than the owner; without speeds the first that fits."""
+        fit = self._owner_fit(held.lease, now)
+        own_s = self._remaining_s(fit, now)
+        for ticket in self.model.waiting:
+            seconds = None if fit is None or ticket.estimate is None else fit.seconds(ticket.estimate.work)
+            own_s = None if own_s is None or seconds is None else own_s + seconds
+            if self._lendable(ticket) and _fits(ticket, held.lease):
+                there_s = self._helper_finish_s(held, ticket, now)
+                if own_s is None or there_s is None or there_s < own_s:
+                    return ticket
+        return None
+
+    def _lendable(self, ticket: Ticket) -> bool:
+        job = ticket.job
+        return (
+            job is not None and job.lendable and not ticket.was_lent and ticket.borrow is None and job.lane is self.lane
+        )
+
+    def _hand_over(self, ticket: Ticket, held: Held, now: float) -> None:
+        del self.model.waiting[ticket]
+        if self._hold is not None and self._hold.ticket is ticket:
+            self._hold = None
+        lease = held.lease
+        held.used += 1
+        ticket.was_lent = True
+        counts_ahead = self._board.plan.lending.cut_off_counts_ahead
+        begun = self.lent.count(lease.helper) > 0
+        self.lent.add(ticket, lease, now, switch_s=held.switch_s(now, begun=begun), counts_ahead=counts_ahead)
+        self._write(self._row(Outcome.LENT, lease, ticket, now))
+        self._board.effects.append(Lend(ticket, lease))
+
+    def began(self, ticket: Ticket) -> None:
+        """The first byte of the answer is there: no cut-off any more."""
+        if (out := self.lent.all.get(ticket)) is not None:
+            out.cut_off = None
+
+    def ended(self, ticket: Ticket, now: float) -> Out:
+        """The request is not at its helper any more. Raises KeyError when it was not lent."""
+        out = self.lent.remove(ticket, now)
+        self.tell(Trigger.BORROWED_COMPLETED)
+        return out
+
+    def returned(self, out: Out, reason: Reason, now: float) -> None:
+        """The owner has to run it itself."""
+        ticket = out.ticket
+        ticket.lent_s += now - out.at
+        row = self._row(Outcome.RETURNED, out.lease, ticket, now)
+        row.reason = reason
+        self._write(row)
+
+    # Holding
+
+    def holds(self, ticket: Ticket, now: float) -> bool:
+        """Whether the head of the queue stays there for a faster helper, although a slot is free."""
+        if self.model.running != 1 or (self.model.spec.depth or 0) < 2 or not self._board.plan.lending.hold_for_faster:
+            self._hold = None
+            return False
+        if self._hold is not None:
+            hold = self._hold
+            if hold.ticket is ticket and now < hold.release_at and self._is_leased(hold.helper, now):
+                return True
+            if hold.ticket is ticket and now >= hold.release_at:
+                self._overruled = ticket
+            if hold.ticket not in self.model.waiting or hold.ticket is ticket:
+                self._hold = None
+        if self._hold is not None or ticket is self._overruled or not self._leases.held:
+            return False
+        return self._begin_hold(ticket, now)
+
+    def _begin_hold(self, ticket: Ticket, now: float) -> bool:
+        prospect = self._prospect(ticket, now)
+        if prospect is None or not prospect.pays:
+            return False
+        self._hold = prospect.hold(ticket, now)
+        held = next(held for held in self._leases.held.values() if held.lease.helper == prospect.helper)
+        row = self._row(Outcome.HELD_FOR_HELPER, held.lease, ticket, now)
+        row.owner_finish_s = prospect.owner_finish_s
+        row.owner_job_s, row.helper_job_s = prospect.owner_job_s, prospect.helper_job_s
+        self._write(row)
+        return True
+
+    def _prospect(self, ticket: Ticket, now: float) -> Prospect | None:
+        """The best helper for a request; None unless every slot is lent and both speeds are measured."""
+        if not self._lendable(ticket) or ticket.estimate is None:
+            return None
+        live = [h.lease for h in self._leases.held.values() if h.live(now) and h.lease.kind is LeaseKind.PRICED]
+        if any(self.lent.count(lease.helper) < lease.slots for lease in live):
+            return None
+        found = []
+        for lease in live:
+            fit = self._owner_fit(lease, now)
+            own_s, owner_job_s = self._remaining_s(fit, now), fit.seconds(ticket.estimate.work) if fit else None
+            helper_s, helper_job_s = self.lent.remaining_s(lease.helper, now), seconds_at_helper(lease, ticket)
+            if lease.helper_fit is None or not _fits(ticket, lease):
+                continue
+            if own_s is not None and owner_job_s is not None and helper_s is not None and helper_job_s is not None:
+                found.append(Prospect(lease.helper, own_s, owner_job_s, helper_s, helper_job_s))
+        return min(found, key=lambda prospect: prospect.helper_finish_s, default=None)
+
+    def _is_leased(self, helper: ModelRef, now: float) -> bool:
+        return any(
+            held.lease.helper == helper and held.live(now) and held.lease.kind is LeaseKind.PRICED
+            for held in self._leases.held.values()
+        )
+
+    # Predictions
+
+    def _owner_fit(self, lease: Lease, now: float) -> Fit | None:
+        return self._measurements.fit(self.name, now, self.lane) or lease.owner_fit
+
+    def _remaining_s(self, fit: Fit | None, now: float) -> float | None:
+        """Until everything in the pipe is done; None = unpriced."""
+        parts = self._drain(fit, 0.0, now)
+        return None if parts is None else parts.pipe_s + parts.rest_s
+
+    def _helper_finish_s(self, held: Held, ticket: Ticket, now: float) -> float | None:
+        """Until a request that is lent now would be done; None = no speed is known."""
+        helper = held.lease.helper
+        ahead = self.lent.remaining_s(helper, now)
+        seconds = seconds_at_helper(held.lease, ticket)
+        if ahead is None or seconds is None:
+            return None
+        return (ahead if self.lent.count(helper) else held.switch_s(now, begun=False)) + seconds
+
+    # The log
+
+    def _row(
+        self, outcome: Outcome, lease: Lease, ticket: Ticket | None = None, now: float | None = None
+    ) -> DecisionRow:
+        return DecisionRow(
+            kind=RowKind.DISPATCH,
+            event=outcome,
+            outcome=outcome,
+            lane=self.lane,
+            owner_node=self._board.plan.node,
+            owner_model=self.name,
+            helper_node=lease.helper.node,
+            helper_model=lease.helper.model,
+            slots=lease.slots,
+            out=self.lent.count(lease.helper),
+            request_id="" if ticket is None else ticket.request_id,
+            waited_s=None if ticket is None or now is None else now - ticket.since,
+        )
+
+    def _write(self, row: DecisionRow) -> None:
+        self._board.effects.append(Write(row))
+
+
+class Owners:
+    """All owner models of this node."""
+
+    def __init__(self, board: Board, measurements: Measurements, instance: str) -> None:
+        self._board = board
+        self._measurements = measurements
+        self._instance = instance
+        self.queues: dict[str, OwnerQueue] = {}
+
+    def adopt(self) -> None:
+        """The models and links of another plan."""
+        plan = self._board.plan
+        lanes = {link.owner.model: link.lane for link in plan.links if link.owner.node == plan.node}
+        for name, model in self._board.models.items():
+            queue = self.queues.get(name)
+            if queue is not None:
+                queue.model = model
+            if name not in lanes:
+                continue
+            if queue is None:
+                self.queues[name] = queue = OwnerQueue(
+                    self._board, self._measurements, model, lanes[name], self._instance
+                )
+                for ticket in model.waiting:
+                    queue.arrived(ticket)
+            queue.lane, queue.retired = lanes[name], False
+        for name, queue in list(self.queues.items()):
+            if name not in lanes or name not in self._board.models:
+                if not queue.retired:
+                    queue.retire()
+                if not queue.lent.all:
+                    del self.queues[name]
+
+    def find(self, ticket: Ticket) -> OwnerQueue | None:
+        """The queue that has lent this request."""
+        queue = self.queues.get(ticket.model)
+        return queue if queue is not None and ticket in queue.lent.all else None
+
+    def drop_if_done(self, queue: OwnerQueue) -> None:
+        if queue.retired and not queue.lent.all:
+            self.queues.pop(queue.name, None)
+
+    def is_owner(self, model: str) -> bool:
+        queue = self.queues.get(model)
+        return queue is not None and not queue.retired
+
+    def lend(self, now: float) -> bool:
+        """Use every free slot; whether anything was lent."""
+        lent = False
+        for queue in self.queues.values():
+            lent = queue.lend(now) or lent
+        return lent
+
+    def refuse_lease(self, answer: LeaseAnswer) -> None:
+        """A lease for a model that owns no link."""
+        for lease in answer.leases:
+            row = DecisionRow(
+                kind=RowKind.DISPATCH,
+                event=Outcome.LEASE_REFUSED,
+                outcome=Outcome.LEASE_REFUSED,
+                owner_node=self._board.plan.node,
+                owner_model=answer.model,
+                helper_node=lease.helper.node,
+                helper_model=lease.helper.model,
+                reason=Reason.NOT_AN_OWNER,
+                slots=lease.slots,
+            )
+            self._board.effects.append(Write(row))
+
+    def on_time(self, now: float) -> None:
+        for queue in self.queues.values():
+            queue.on_time(now)
+
+    def deadlines(self) -> Iterator[float]:
+        for queue in self.queues.values():
+            yield from queue.deadlines()
+
+    def reports(self, now: float) -> tuple[QueueEvent, ...]:
+        """The queues that hold or have lent something."""
+        return tuple(
+            queue.report(Trigger.TICK, now)
+            for queue in self.queues.values()
+            if not queue.retired and (queue.model.waiting or queue.lent.all)
+        )
+
+
+def _cached(fit: Fit, work: Work, known: dict[Work, float | None]) -> float | None:
+    """Comparing with the one work of a uniform fit costs more than looking it up."""
+    if fit.uniform is None:
+        return fit.seconds(work)
+    if work not in known:
+        known[work] = fit.seconds(work)
+    return known[work]
+
+
+def _fits(ticket: Ticket, lease: Lease) -> bool:
+    """The helper can hold it, and see what is in it."""
+    if ticket.job is None or (ticket.job.has_images and ticket.job.lane is Lane.TEXT and not lease.vision):
+        return False
+    return lease.context_window is None or (
+        ticket.estimate is not None and ticket.estimate.tokens <= lease.context_window
+    )
+
+
+def _elapsed(ticket: Ticket, now: float) -> float:
+    return 0.0 if ticket.began_at is None else now - ticket.began_at
