@@ -127,7 +127,6 @@ class LeaseBook:
                 kind=held.granted.kind,
                 slots=held.granted.slots,
                 granted_at=held.renewed_at,
-                saving_s=held.granted.saving_s,
                 used=held.used,
             )
             for held in self._by_id.values()

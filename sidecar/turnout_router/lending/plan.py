@@ -12,7 +12,7 @@ Invariants:
 * a helper's node is granted to one owner at a time; an owner gets at most `max_helpers` leases, or one probe;
 * a grant's price is below the drain that it was compared with.
 
-Leases of owners that are not in the input are not in the result either: the plan says nothing about them.
+The leases of a plan are all the leases there are: one that is not among them has ended.
 """
 
 from turnout_api.lending import DecisionRow, LeaseKind, Outcome, RowKind

@@ -30,8 +30,6 @@ class LiveLease:
     slots: int
     granted_at: float
     """When it was first granted, or last renewed."""
-    saving_s: float = 0.0
-    """What it saved the owner when it was planned last."""
     used: int = 0
     """How many requests were lent under it: a probe with 1 is spent, and holds its helper by its borrowed work only."""
 

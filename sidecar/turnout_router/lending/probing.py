@@ -7,7 +7,7 @@ is needed, never beats a lease, and never goes where borrowed work is. It is the
 from math import inf
 
 from turnout_api.lending import LeaseKind, ModelRef, Outcome, Reason
-from turnout_router.lending.planning import LiveLease, PlanInput
+from turnout_router.lending.planning import PlanInput
 from turnout_router.lending.pricing import Offer, own_work_expected
 from turnout_router.lending.settings import LendingSettings
 
@@ -33,9 +33,9 @@ def probe(offers: list[Offer], granted: list[Offer], given: PlanInput) -> tuple[
     """The offers that become probes (each keeps its reason), and the seconds until the next one falls due."""
     settings = given.settings
     taken = {offer.link.helper.node for offer in granted}
-    holders = _holders(given)
-    possible = [offer for offer in offers if _may_probe(offer, settings, taken, holders)]
-    possible.sort(key=lambda offer: _turn(offer, given, holders))  # stable: then by names
+    unused = {(lease.owner, lease.helper) for lease in given.leases if lease.kind is LeaseKind.PROBE and not lease.used}
+    possible = [offer for offer in offers if _may_probe(offer, settings, taken)]
+    possible.sort(key=lambda offer: _turn(offer, given, unused))  # stable: then by names
     probes: list[Offer] = []
     served: set[ModelRef] = set()
     for offer in possible:
@@ -54,25 +54,14 @@ def probe(offers: list[Offer], granted: list[Offer], given: PlanInput) -> tuple[
     return probes, min(due, default=None)
 
 
-def _holders(given: PlanInput) -> dict[str, list[LiveLease]]:
-    """The leases on each node under which something may still be lent."""
-    holders: dict[str, list[LiveLease]] = {}
-    for lease in given.leases:
-        if lease.kind is LeaseKind.PRICED or not lease.used:
-            holders.setdefault(lease.helper.node, []).append(lease)
-    return holders
-
-
-def _may_probe(offer: Offer, settings: LendingSettings, taken: set[str], holders: dict[str, list[LiveLease]]) -> bool:
+def _may_probe(offer: Offer, settings: LendingSettings, taken: set[str]) -> bool:
     """Whether nothing but idle time can be in the way."""
-    helper = offer.link.helper.node
     return (
         offer.outcome is Outcome.SKIPPED
         and offer.reason not in BARRED
         and offer.owner.grants == 0
         and offer.owed is None
-        and helper not in taken
-        and all(lease.owner == offer.owner.ref for lease in holders.get(helper, ()))
+        and offer.link.helper.node not in taken
         and not (settings.probe_until_fit and _known_or_expected(offer, settings))
     )
 
@@ -86,14 +75,10 @@ def _known_or_expected(offer: Offer, settings: LendingSettings) -> bool:
     return own_work_expected(offer, settings, switch + job)
 
 
-def _turn(offer: Offer, given: PlanInput, holders: dict[str, list[LiveLease]]) -> tuple[bool, float]:
+def _turn(offer: Offer, given: PlanInput, unused: set[tuple[ModelRef, ModelRef]]) -> tuple[bool, float]:
     """Whose turn it is: a probe that was granted and not used yet, then the pair probed least recently."""
     pair = offer.owner.ref, offer.link.helper
-    granted = any(
-        lease.kind is LeaseKind.PROBE and lease.helper == offer.link.helper
-        for lease in holders.get(offer.link.helper.node, ())
-    )
-    return not granted, given.probed_at.get(pair, -inf)
+    return pair not in unused, given.probed_at.get(pair, -inf)
 
 
 def _lacking_s(offer: Offer, settings: LendingSettings) -> float:

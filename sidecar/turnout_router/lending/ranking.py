@@ -2,6 +2,7 @@
 
 Every pair whose price is below the drain is taken in the order of what it saves, the largest first, ties by the names of
 owner and helper. A helper (a node: its GPU is one) serves one owner at a time, an owner has up to `max_helpers` helpers.
+Who holds a lease competes like everybody else, with what it saves now: the leases of a plan are all the leases there are.
 With several helpers each next one is priced on what the others leave of the drain: `drain × rO / (rO + Σ granted r)`,
 r = 1/t. Savings only shrink on the way, so a heap that looks again at the top finds the largest.
 
@@ -10,8 +11,8 @@ The order in which pairs are settled is the order of the design's last reasons: 
 
 from heapq import heapify, heappop, heappush
 
-from turnout_api.lending import LeaseKind, ModelRef, Outcome, Reason
-from turnout_router.lending.planning import LiveLease, PlanInput
+from turnout_api.lending import ModelRef, Outcome, Reason
+from turnout_router.lending.planning import PlanInput
 from turnout_router.lending.pricing import Backlog, Offer
 from turnout_router.lending.settings import LendingSettings
 
@@ -22,7 +23,6 @@ LEAST_JOB_S = 1e-3
 def rank(offers: list[Offer], given: PlanInput) -> list[Offer]:
     """Grants what is granted and gives every other priced pair its reason. `offers` are sorted by names."""
     settings = given.settings
-    absent = _absent_claims(given)
     heap = [(-offer.saving_s, index) for index, offer in enumerate(offers) if offer.reason is None]
     heapify(heap)
     taken: dict[str, ModelRef] = {}
@@ -38,7 +38,7 @@ def rank(offers: list[Offer], given: PlanInput) -> list[Offer]:
                 offer.reason = Reason.COST_REJECTED
             else:
                 heappush(heap, (-offer.saving_s, index))
-        elif given.claims.get(helper, owner.ref) != owner.ref or helper in taken or _outbid(offer, absent.get(helper)):
+        elif given.claims.get(helper, owner.ref) != owner.ref or helper in taken:
             offer.reason = Reason.HELPER_CLAIMED
         else:
             taken[helper] = owner.ref
@@ -59,19 +59,6 @@ def slots(offer: Offer, settings: LendingSettings) -> int:
     own, other = offer.owner.job_s, offer.job_s
     faster = own is not None and other is not None and other <= own * (1.0 + settings.faster_tolerance)
     return min(most, settings.faster_slots if faster else settings.slower_slots)
-
-
-def _absent_claims(given: PlanInput) -> dict[str, LiveLease]:
-    """Leases of owners that are not in this plan: they compete with what they saved when they were planned last."""
-    claims: dict[str, LiveLease] = {}
-    for lease in sorted(given.leases, key=lambda lease: (-lease.saving_s, lease.owner)):
-        if lease.kind is LeaseKind.PRICED and lease.owner not in given.owners:
-            claims.setdefault(lease.helper.node, lease)
-    return claims
-
-
-def _outbid(offer: Offer, claim: LiveLease | None) -> bool:
-    return claim is not None and (-claim.saving_s, claim.owner) < (-offer.saving_s, offer.owner.ref)
 
 
 def _shrank(offer: Offer, saving_s: float) -> bool:

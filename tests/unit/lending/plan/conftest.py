@@ -134,9 +134,9 @@ class Cluster:
         lane = flags.pop("lane", Lane.TEXT)
         self.links.append(Link(f"{owner}-{helper}", lane, ref(owner), ref(helper), **flags))
 
-    def lease(self, owner: str, helper: str, *, kind: LeaseKind = LeaseKind.PRICED, saving_s: float = 0.0, used=0):
+    def lease(self, owner: str, helper: str, *, kind: LeaseKind = LeaseKind.PRICED, used: int = 0):
         name = f"L-{owner}-{helper}"
-        self.leases.append(LiveLease(name, ref(owner), ref(helper), kind, 1, BEFORE, saving_s, used))
+        self.leases.append(LiveLease(name, ref(owner), ref(helper), kind, 1, BEFORE, used))
 
     def probed(self, owner: str, helper: str, at: float) -> None:
         self.more.setdefault("probed_at", {})[ref(owner), ref(helper)] = at

@@ -109,7 +109,7 @@ def clusters(draw) -> PlanInput:
         owners={ref: draw(owners(ref)) for ref in busy},
         helpers={ref.node: draw(nodes(ref)) for ref in polled},
         leases=tuple(
-            LiveLease(f"L{o.node}{h.node}", o, h, draw(st.sampled_from(LeaseKind)), 1, 0.0, draw(seconds))
+            LiveLease(f"L{o.node}{h.node}", o, h, draw(st.sampled_from(LeaseKind)), 1, 0.0, draw(st.integers(0, 1)))
             for o, h in leased
         ),
         probed_at={pair: draw(seconds) for pair in draw(st.lists(st.sampled_from(PAIRS), unique=True, max_size=5))},

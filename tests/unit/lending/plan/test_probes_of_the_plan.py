@@ -1,8 +1,12 @@
 """Whom a probe goes to, when, and what keeps it away."""
 
+from dataclasses import replace
+
 import pytest
 
-from turnout_api.lending import LeaseKind
+from turnout_api.lending import LeaseKind, ModelRef
+from turnout_api.vocabulary import Lane
+from turnout_router.lending.links import Link
 
 
 @pytest.fixture
@@ -158,13 +162,19 @@ def test_a_probe_never_beats_a_lease_of_this_plan(cluster):
     assert decided.said("cold") == ("skipped", "owner_unpriced")
 
 
+def test_nor_a_probe_of_another_owner_that_is_not_used_yet(cluster):
+    cluster.owner("a", job_s=None)
+    cluster.owner("b", job_s=None)
+    cluster.helper()
+    cluster.lease("b", "helper", kind=LeaseKind.PROBE)
+    assert probed(cluster.plan()) == [("b", "helper")]
+
+
 @pytest.mark.parametrize("kind", LeaseKind)
-def test_nor_one_that_somebody_else_holds(cold, kind):
+def test_the_lease_of_an_owner_that_has_nothing_left_keeps_no_probe_away(cold, kind):
     cold.helper()
-    cold.lease("absent", "helper", kind=kind)
-    decided = cold.plan()
-    assert probed(decided) == []
-    assert decided.result.probe_due_s is None
+    cold.lease("done", "helper", kind=kind)
+    assert probed(cold.plan()) == [("owner", "helper")]
 
 
 def test_two_owners_are_not_probed_with_one_helper(cluster):
@@ -182,3 +192,18 @@ def test_a_claimed_helper_is_not_probed(cluster):
     cluster.helper()
     decided = cluster.plan()
     assert decided.said("shallow") == ("skipped", "helper_claimed")
+
+
+def test_nothing_falls_due_on_a_node_that_is_being_probed(cluster):
+    """The second owner is linked to another model of that node, for which it would have to be idle for a minute."""
+    cluster.owner("a", job_s=None)
+    cluster.owner("b", job_s=None)
+    cluster.helper("other", loaded=False)
+    cluster.helper(idle_s=30.0)
+    node, other = cluster.helpers["helper"], cluster.helpers.pop("other").models[0]
+    cluster.helpers["helper"] = replace(node, models=(*node.models, other))
+    cluster.link("a")
+    cluster.links.append(Link("b-other", Lane.TEXT, ModelRef("b", "b-model"), ModelRef("helper", other.model)))
+    decided = cluster.plan()
+    assert probed(decided) == [("a", "helper")]
+    assert decided.result.probe_due_s is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from turnout_api.lending import LeaseKind
+from turnout_api.lending import LeaseKind, ModelRef
 
 
 def test_the_helper_that_saves_more_outranks_the_other(cluster):
@@ -48,21 +48,36 @@ def test_who_loses_the_best_helper_gets_the_next(cluster):
     assert decided.said("deep", "slow") == ("skipped", "outranked")
 
 
-@pytest.mark.parametrize(("saving_s", "granted"), [(81.9, True), (82.1, False)])
-def test_the_lease_of_an_owner_that_is_not_heard_competes_with_its_newest_saving(cluster, saving_s, granted):
-    cluster.owner(held=8)  # saves 90 − 8
-    cluster.helper()
-    cluster.lease("absent", "helper", saving_s=saving_s)
-    decided = cluster.plan()
-    assert decided.said() == (("granted", "") if granted else ("skipped", "helper_claimed"))
-
-
-def test_a_leaseholder_that_is_heard_competes_with_what_it_saves_now(cluster):
+def test_a_leaseholder_competes_with_what_it_saves_now(cluster):
     cluster.owner("now", held=8)
     cluster.owner("once", held=2)
     cluster.helper()
-    cluster.lease("once", "helper", saving_s=1000.0)
+    cluster.lease("once", "helper")
     assert cluster.plan().pairs() == [("now", "helper")]
+
+
+def test_the_lease_of_an_owner_that_has_nothing_left_keeps_nobody_out(cluster):
+    cluster.owner(held=8)
+    cluster.helper()
+    cluster.lease("done", "helper")
+    assert cluster.plan().pairs() == [("owner", "helper")]
+
+
+def test_a_helper_with_work_of_an_earlier_epoch_is_leased_to_its_owner_only(cluster):
+    cluster.owner("deep", held=20)
+    cluster.owner("whose", held=3)
+    cluster.helper(holds=[("r1", 2.0)])
+    cluster.more["claims"] = {"helper": ModelRef("whose", "whose-model")}
+    decided = cluster.plan()
+    assert decided.pairs() == [("whose", "helper")]
+    assert decided.said("deep") == ("skipped", "helper_claimed")
+
+
+def test_and_to_nobody_where_its_owner_is_not_known(cluster):
+    cluster.owner(held=20)
+    cluster.helper(holds=[("r1", 2.0)])
+    cluster.more["claims"] = {"helper": ModelRef("", "")}
+    assert cluster.plan().said() == ("skipped", "helper_claimed")
 
 
 def test_one_node_helps_one_owner_whatever_its_models(cluster):

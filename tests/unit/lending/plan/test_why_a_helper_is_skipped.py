@@ -145,6 +145,11 @@ def test_a_switch_waits_for_as_much_idle_time_as_the_detour_takes(busy):
     assert busy.plan().said() == ("granted", "")
 
 
+def test_a_load_that_is_under_way_is_no_new_detour(busy):
+    busy.helper(loaded=False, loading_s=1.0, idle_s=2.0)
+    assert busy.plan().said() == ("granted", "")
+
+
 def test_a_loaded_helper_was_never_too_recently_busy(busy):
     busy.helper(idle_s=0.0)
     assert busy.plan().said() == ("granted", "")
