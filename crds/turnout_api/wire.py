@@ -153,6 +153,10 @@ class LinksTaken(_Message):
     changed: bool
 
 
+class Acknowledged(_Message):
+    """Answer to `POST offload/lease`: it was taken, or an older one was left out."""
+
+
 class StopLent(_Message):
     """`POST offload/stop`, owner → master → helper: this lent request is no longer wanted there."""
 

@@ -66,6 +66,14 @@ class Metrics:
     def records_dropped(self) -> Counter:
         return self._counter("records_dropped", "Rows that the store could not take in time.", "table")
 
+    @cached_property
+    def decisions(self) -> Counter:
+        return self._counter("lending_decisions", "Rows of the decision log.", "kind", "outcome", "reason")
+
+    @cached_property
+    def offload_events(self) -> Counter:
+        return self._counter("offload_events", "Queue events that owners reported to this master.", "trigger")
+
     def request_ended(self, model: str, node: str, outcome: str) -> None:
         """Count one request; children are kept, as looking one up by labels costs more than the increment."""
         key = (model, node, outcome)

@@ -7,33 +7,43 @@ listeners, in that order; `Router.stop` takes them down in the other. Several ro
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
-from contextlib import AsyncExitStack
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from secrets import token_hex
 
 from aiohttp import web
 from pydantic import ValidationError
 
 from turnout_api.config import RouterConfig
+from turnout_api.lending import DecisionRow, LeaseAnswer, QueueEvent
 from turnout_api.vocabulary import Role
-from turnout_api.wire import NodeStatus, Snapshot
+from turnout_api.wire import LinksPush, NodeStatus, Snapshot
 from turnout_router.access import AccessError, ApiKeys, load_cluster_tokens
 from turnout_router.backends.driver import BackendError
+from turnout_router.cluster.lending import MasterLending
 from turnout_router.cluster.membership import MasterMembership, SlaveMembership
-from turnout_router.cluster.peers import Peers
+from turnout_router.cluster.peers import PeerFailed, Peers
 from turnout_router.cluster.registry import Registry
+from turnout_router.gateway.borrowed import Borrowed
 from turnout_router.gateway.client_api import ClientApi, no_clients_here
 from turnout_router.gateway.exchange import Exchanges
 from turnout_router.gateway.health_api import health_routes
+from turnout_router.gateway.lent import RemoteLender
 from turnout_router.gateway.listener import listen
 from turnout_router.gateway.node_api import NodeApi
+from turnout_router.gateway.relays import Relays
 from turnout_router.gateway.select import EndpointStats
+from turnout_router.invalid import what_is_wrong
+from turnout_router.lending import measure, sharing
+from turnout_router.lending.service import NotDecided
 from turnout_router.metrics import UNKNOWN, Metrics, Sample
 from turnout_router.runtime.interface import NodeRuntime
-from turnout_router.runtime.node import LocalRuntime
+from turnout_router.runtime.node import LocalRuntime, Reports
 from turnout_router.startable import RouterRefused, check_change, check_startable, newer
+from turnout_router.store import samples
 from turnout_router.store.database import Store
-from turnout_router.store.records import RequestRecord
+from turnout_router.store.records import Limits, RequestRecord
 from turnout_router.upstream.client import HttpClient
 from turnout_router.upstream.interface import Origin
 from turnout_router.version import VERSION
@@ -42,7 +52,9 @@ DRAIN_TIMEOUT_S = 600.0
 """A stopping router waits this long for requests that run."""
 REFRESH_INTERVAL_S = 0.25
 """How often a master looks whether its own models changed and whether the ledger of names has to be kept."""
-CONFIG, NAMES = "config", "names"
+CONFIG, NAMES, LINKS = "config", "names", "links"
+EVENT_TIMEOUT_S = 15.0
+"""More than the master takes to decide or to say that it cannot."""
 
 log = logging.getLogger(__name__)
 
@@ -65,8 +77,11 @@ class Router:
         self.config = newer(config, _read(self.store.kept(CONFIG)))
         self.instance = token_hex(8)
         self.client = HttpClient()
+        self._push = _read_push(self.store.kept(LINKS))
+        self.in_force = self._with_links(self.config)
+        """The configuration with the links and the settings of lending that the master told."""
         try:
-            self.runtime: NodeRuntime = LocalRuntime(self.config, self.client, on_load=self.store.add_load)
+            self.runtime: NodeRuntime = self._new_runtime()
         except BackendError as error:
             raise RouterRefused(str(error)) from error
         cluster = self.config.cluster
@@ -87,6 +102,19 @@ class Router:
         )
         self.stats = EndpointStats()
         self.exchanges = Exchanges(self.client, self.runtime, self.tokens, self.stats, self.master.suspect)
+        self.borrowed = Borrowed()
+        self.lending: MasterLending | None = None
+        self.relays: Relays | None = None
+        if cluster.role is Role.MASTER:
+            self.lending = MasterLending(
+                self.config, self.registry, self.runtime, peers, write=self._decided, clock=clock
+            )
+            self.relays = Relays(self.lending.service, self.exchanges, self.registry, peers)
+            self.exchanges.lender = self.relays
+        elif peers and self.tokens:
+            self.exchanges.lender = RemoteLender(
+                self.client, peers, self.tokens, cluster.node_id, lambda: self.config.cluster.master_url
+            )
         self.open_requests = 0
         self.draining = False
         self._reconfiguring = asyncio.Lock()
@@ -109,6 +137,7 @@ class Router:
         self.store.start()
         down.push_async_callback(self.store.close)
         down.push_async_callback(self.client.close)
+        await self._recall()
         await self.runtime.start()
         down.push_async_callback(self.runtime.stop)
         self.metrics.read_from(self._readings)
@@ -124,6 +153,9 @@ class Router:
         self._refresher = asyncio.create_task(self._refresh_for_ever(), name="refresh")
         if self.config.cluster.role is Role.MASTER:
             self.master.start()
+        if self.lending:
+            self.lending.service.start()
+            down.push_async_callback(self.lending.stop)
         if self._slave:
             self._slave.start()
         log.info("%s %s listens on port %d", self.config.cluster.role, self.config.cluster.node_id, self.port)
@@ -148,6 +180,8 @@ class Router:
         if not self.draining:
             self.draining = True
             self.runtime.drain()
+            if self.lending:
+                self.lending.service.drain()
             log.info("%s drains", self.config.cluster.node_id)
 
     async def reconfigure(self, config: RouterConfig) -> bool:
@@ -159,14 +193,18 @@ class Router:
         if config.generation <= self.config.generation:
             return False
         check_change(self.config, config)
+        in_force = self._with_links(config)
         try:
-            await self.runtime.reconfigure(config)
+            await self.runtime.reconfigure(in_force)
         except BackendError as error:
             raise RouterRefused(str(error)) from error
         # only what the runtime took is served and kept: one that it refused would keep the router from its next start
-        self.config = config
+        self.config, self.in_force = config, in_force
+        self.store.limit(_limits(in_force))
         await asyncio.to_thread(self.store.keep, CONFIG, config.model_dump_json())
         self.master.reconfigure(config)
+        if self.lending:
+            self.lending.reconfigure(config)
         if self._slave:
             self._slave.reconfigure(config)
         if self.peers:
@@ -174,6 +212,21 @@ class Router:
         await self._refresh()
         log.info("%s serves configuration %d", config.cluster.node_id, config.generation)
         return True
+
+    async def take_links(self, push: LinksPush) -> bool:
+        """Take the master's links and settings. False when they change nothing. Raises ValidationError."""
+        async with self._reconfiguring:
+            config = sharing.in_force(self.config, push)
+            if push != self._push:
+                self._push = push
+                await asyncio.to_thread(self.store.keep, LINKS, push.model_dump_json())
+            if config == self.in_force:
+                return False
+            await self.runtime.reconfigure(config)
+            self.in_force = config
+            self.store.limit(_limits(config))
+            log.info("%s has %d links of its master", config.cluster.node_id, len(push.links))
+            return True
 
     def snapshot(self) -> Snapshot:
         """What this node advertises."""
@@ -217,6 +270,58 @@ class Router:
             self.metrics.refused.labels(record.code).inc()
         self.store.add_request(record)
 
+    @contextmanager
+    def held_open(self) -> Iterator[None]:
+        """Something that is no client's request holds up the drain while this lasts."""
+        self.open_requests += 1
+        try:
+            yield
+        finally:
+            self.open_requests -= 1
+
+    def _decided(self, row: DecisionRow) -> None:
+        """A decision of lending: exactly one row and one count for each."""
+        self.metrics.decisions.labels(row.kind, row.outcome, row.reason).inc()
+        self.store.add_decision(row)
+
+    def _new_runtime(self) -> LocalRuntime:
+        reports = Reports(
+            load=self.store.add_load, decision=self._decided, sample=self._measured, event=self._ask_for_leases
+        )
+        return LocalRuntime(self.in_force, self.client, reports, instance=self.instance)
+
+    async def _ask_for_leases(self, event: QueueEvent) -> LeaseAnswer | None:
+        """What the master says to an event; None = it cannot be asked, and this node goes on by itself."""
+        try:
+            if self.lending:
+                return await self.lending.service.event(event)
+            if self.peers:
+                url = self.config.cluster.master_url
+                return await self.peers.post(url, "offload/event", event, LeaseAnswer, timeout_s=EVENT_TIMEOUT_S)
+        except (NotDecided, PeerFailed) as error:
+            log.info("the master does not say what %s may lend: %s", event.model, error)
+        return None
+
+    def _measured(self, sample: measure.Sample) -> None:
+        self.store.add_sample(samples.record_of(sample))
+
+    async def _recall(self) -> None:
+        """Bring back what was measured before a restart."""
+        limits = _limits(self.in_force)
+        self.store.limit(limits)
+        since = time.time() - limits.samples_s
+        jobs = await asyncio.to_thread(self.store.samples, since)
+        loads = await asyncio.to_thread(self.store.loads, since)
+        self.runtime.recall([samples.sample_of(record) for record in jobs], loads)
+
+    def _with_links(self, config: RouterConfig) -> RouterConfig:
+        try:
+            return sharing.in_force(config, self._push)
+        except ValidationError as error:
+            # told by a master of another version: it tells again, and what stands in the configuration serves until then
+            log.warning("the kept settings of the master are left out: %s", "; ".join(what_is_wrong(error)))
+            return config
+
     async def _listen(self, application: web.Application, host: str, port: int) -> int:
         runner, bound = await listen(application, host, port)
         self._down.push_async_callback(runner.cleanup)
@@ -233,6 +338,8 @@ class Router:
         if self.keys and (names := self.registry.remembered()) != self._kept_names:
             self._kept_names = names
             await asyncio.to_thread(self.store.keep, NAMES, names)
+        if self.lending:
+            self.lending.follow()
 
     def _follow_secrets(self) -> None:
         if self.tokens:
@@ -242,10 +349,17 @@ class Router:
 
     def _readings(self) -> Iterable[Sample]:
         yield Sample("turnout_inflight_requests", "Requests that have not ended.", {}, self.open_requests)
+        state = self.runtime.lending_state()
+        lent = {queue.model: len(queue.lent) for queue in state.queues}
+        borrowed = Counter(job.model for job in state.borrowed)
+        if self.lending:
+            yield Sample("turnout_leases_live", "Leases that owners may use.", {}, self.lending.service.leases())
         for model in self.runtime.queue().models:
             labels = {"model": model.model}
             yield Sample("turnout_queue_depth", "Requests that wait for a slot.", labels, model.queued)
             yield Sample("turnout_running_requests", "Requests at the backend.", labels, model.running)
+            yield Sample("turnout_lent_requests", "Requests at a helper.", labels, lent.get(model.model, 0))
+            yield Sample("turnout_borrowed_requests", "Requests of other nodes.", labels, borrowed[model.model])
             yield Sample("turnout_model_loaded", "1 = loaded.", labels, model.loaded)
         for node in self.registry.health(self.clock()):
             yield Sample("turnout_node_healthy", "1 = the last poll was good.", {"url": node.url}, node.healthy)
@@ -259,6 +373,26 @@ class Router:
             ("max_body_bytes", limits.max_body_bytes),
         ):
             yield Sample("turnout_limit", "The limits in force.", {"limit": name}, value)
+
+
+def _limits(config: RouterConfig) -> Limits:
+    cluster = config.cluster
+    return Limits(
+        decisions_s=cluster.offload_decisions_retention,
+        decisions_rows=cluster.offload_decisions_max_rows,
+        samples_s=cluster.scheduling_sample_window,
+    )
+
+
+def _read_push(kept: str | None) -> LinksPush | None:
+    """What the master told before the restart, if this version can read it."""
+    if kept is None:
+        return None
+    try:
+        return LinksPush.model_validate_json(kept)
+    except ValidationError as error:
+        log.warning("the kept links are not of this version: %s", "; ".join(what_is_wrong(error)))
+        return None
 
 
 def _read(kept: str | None) -> RouterConfig | None:

@@ -44,6 +44,8 @@ class LocalCluster:
     """Of the backends beside routers that are started from now on."""
     runtime: dict[str, Any] = field(default_factory=dict)
     """More of the section `backend` of routers that are started from now on, such as `exclusive`, which makes queues."""
+    links: list[dict[str, Any]] = field(default_factory=list)
+    """Of the master, which tells its slaves."""
 
     async def backend(self, **options: Any) -> SimBackend:
         """A sim-backend that takes no time unless told."""
@@ -96,6 +98,7 @@ class LocalCluster:
             "listen": {"port": port, "health_port": 0},
             "models": {"local": list(models)},
             "backend": {"backends": [{"name": "b", "family": self.family, "url": url}] if url else [], **self.runtime},
+            "links": self.links if cluster["role"] == "Master" else [],
         }  # fmt: skip
         # in a thread, as `main` makes it before there is a loop: it reads files
         router = await asyncio.to_thread(Router, RouterConfig.model_validate(config))

@@ -12,10 +12,17 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from turnout_api.wire import NODE_PREFIX, ErrorBody
+from turnout_api.wire import NODE_PREFIX, STAGE_HEADER, ErrorBody
 from turnout_router.access import ClusterTokens
 from turnout_router.cluster.messages import read, written
-from turnout_router.upstream.interface import BodyTooLarge, Origin, UpstreamClient, UpstreamError, UpstreamRequest
+from turnout_router.upstream.interface import (
+    BodyTooLarge,
+    Origin,
+    UpstreamClient,
+    UpstreamError,
+    UpstreamRequest,
+    UpstreamResponse,
+)
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 Answer = TypeVar("Answer")
@@ -82,6 +89,19 @@ class Peers:
             if status != 401:
                 break
         return status, body
+
+
+async def ask_with_token(
+    client: UpstreamClient, tokens: ClusterTokens, origin: Origin, request: UpstreamRequest
+) -> UpstreamResponse:
+    """Have another router answer a request that it may run but once. Raises UpstreamError."""
+    *first, last = authorizations(tokens)
+    for authorization in first:
+        response = await client.request(origin, replace(request, headers=(*request.headers, authorization)))
+        if response.status != 401 or not response.header(STAGE_HEADER.encode()):
+            return response
+        response.close()  # the node itself refused the token, so nothing ran: it may know the previous one
+    return await client.request(origin, replace(request, headers=(*request.headers, last)))
 
 
 def authorizations(tokens: ClusterTokens) -> list[tuple[bytes, bytes]]:

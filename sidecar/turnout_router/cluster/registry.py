@@ -163,6 +163,10 @@ class Registry:
             for node in self._nodes.values()
         ]
 
+    def instances(self) -> dict[str, Node]:
+        """The other nodes that are known, by node ID."""
+        return {node.snapshot.node_id: node for node in self._nodes.values() if node.snapshot}
+
     def public_models(self) -> list[PublicModel]:
         """The names that clients may use."""
         return [

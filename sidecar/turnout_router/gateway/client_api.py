@@ -20,7 +20,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from turnout_api.vocabulary import Capability
-from turnout_api.wire import MODEL_HEADER, NODE_HEADER, REQUEST_ID
+from turnout_api.wire import LENT_HEADER, MODEL_HEADER, NODE_HEADER, REQUEST_ID
 from turnout_router.access import ApiKeys, Caller
 from turnout_router.cluster.table import Endpoint, PublicModel
 from turnout_router.families import errors, headers, paths, refusals
@@ -32,7 +32,8 @@ from turnout_router.families.paths import BodyKind, Operation, Way
 from turnout_router.families.request import RequestFacts, parse_json, parse_multipart
 from turnout_router.gateway import loading, models_api, outgoing, select, selectorless, translation
 from turnout_router.gateway.answers import error_response, json_response, to_multidict
-from turnout_router.gateway.exchange import AttemptFailed, Exchange
+from turnout_router.gateway.attempt import AttemptFailed
+from turnout_router.gateway.exchange import Exchange
 from turnout_router.gateway.intake import read_body, request_id_of
 from turnout_router.gateway.relay import Plan, broken_off, relay
 from turnout_router.store.records import Outcome, RequestRecord
@@ -128,7 +129,7 @@ class _Inference:
             if self._path.api is ApiFamily.OLLAMA and is_load_only(self._path, facts.body or {}):
                 return await self._load(facts, body)
             exchange, endpoint, model = await self._attempt(facts, body)
-            record.queued_s = exchange.queued_s
+            record.queued_s, record.lent_to = exchange.queued_s, exchange.lent_to
             record.first_byte_s = router.clock() - self._began
             router.stats.answered((endpoint.node_id, endpoint.local_id), record.first_byte_s)
             # set first: `relay` overwrites it when the answer breaks off
@@ -250,6 +251,8 @@ class _Inference:
         if self._router.config.cluster.explanation_headers:
             answer[MODEL_HEADER] = model.name
             answer[NODE_HEADER] = endpoint.node
+            if exchange.lent_to:
+                answer[LENT_HEADER] = exchange.lent_to
         if paths.way(path, endpoint.family) is Way.TRANSLATE:
             return translation.plan(
                 path, upstream, answer, model=model.name, stream=facts.stream, began=self._record.ts

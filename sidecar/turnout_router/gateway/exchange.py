@@ -10,22 +10,34 @@ Invariants:
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import orjson
 from pydantic import ValidationError
 
-from turnout_api.wire import MODEL_HEADER, QUEUED_HEADER, REQUEST_ID, SERVE_PREFIX, STAGE_HEADER, ErrorBody
+from turnout_api.wire import (
+    LENT_HEADER,
+    MODEL_HEADER,
+    QUEUED_HEADER,
+    REQUEST_ID,
+    SERVE_PREFIX,
+    STAGE_HEADER,
+    ErrorBody,
+)
 from turnout_router.access import ClusterTokens
-from turnout_router.cluster.peers import authorizations
+from turnout_router.cluster.peers import ask_with_token
 from turnout_router.cluster.table import Endpoint
 from turnout_router.families import errors
 from turnout_router.families.errors import GatewayError
+from turnout_router.families.usage import job_of
 from turnout_router.gateway import assembled
+from turnout_router.gateway.attempt import AttemptFailed, Outgoing
+from turnout_router.gateway.lent import RETURNED, Answered, HandedBack, Lender, lend_out
+from turnout_router.gateway.measured import Measured
 from turnout_router.gateway.select import EndpointStats, Key
+from turnout_router.lending.job import Borrow, Job
 from turnout_router.runtime import interface as runtime_interface
-from turnout_router.runtime.interface import Claim, NodeRuntime, RuntimeRefusal
+from turnout_router.runtime.interface import Claim, LentClaim, NodeRuntime, OffloadReturned, RuntimeRefusal
 from turnout_router.upstream.decoding import decoded
 from turnout_router.upstream.interface import (
     BodyTooLarge,
@@ -62,29 +74,6 @@ _SAID_BY_SLAVES: dict[str, type[GatewayError]] = {
 }
 
 
-class AttemptFailed(Exception):
-    """No answer from this endpoint."""
-
-    def __init__(self, error: GatewayError, *, unsent: bool) -> None:
-        super().__init__(error.message)
-        self.error = error
-        self.unsent = unsent
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A request as any endpoint may get it."""
-
-    method: str
-    path: str
-    """With its query, as the backend sees it: `/v1/chat/completions`."""
-    headers: list[tuple[bytes, bytes]]
-    """End-to-end only; no Authorization."""
-    body_for: Callable[[str], bytes] | None
-    """The body with the model under the name that the endpoint knows; None = no body."""
-    request_id: str
-
-
 class OnClose(Protocol):
     """Gives back what an exchange holds."""
 
@@ -94,9 +83,11 @@ class OnClose(Protocol):
 class Exchange:
     """An answer that has begun. Whoever has it calls `close` once."""
 
-    def __init__(self, response: UpstreamResponse, queued_s: float, on_close: OnClose) -> None:
+    def __init__(self, response: UpstreamResponse, queued_s: float, on_close: OnClose, *, lent_to: str = "") -> None:
         self.response = response
         self.queued_s = queued_s
+        self.lent_to = lent_to
+        """The node that answered by a lease; empty = the one that was asked."""
         self._on_close: OnClose | None = on_close
 
     def close(self, *, broken: bool = False) -> None:
@@ -123,6 +114,8 @@ class Exchanges:
         self._tokens = tokens
         self._stats = stats
         self._on_unreachable = on_unreachable
+        self.lender: Lender | None = None
+        """Set once, where the router has somebody to lend to."""
 
     async def open(self, endpoint: Endpoint, request: Outgoing) -> Exchange:
         """Have the endpoint answer; returns with the head of its answer. Raises AttemptFailed."""
@@ -136,44 +129,67 @@ class Exchanges:
             self._stats.ended(key)
             raise
 
-    async def open_local(self, model: str, request: Outgoing, ended: Callable[[], None]) -> Exchange:
-        """Have a model of this node answer. `ended` is called when the exchange is closed. Raises AttemptFailed."""
+    async def open_local(
+        self, model: str, request: Outgoing, ended: Callable[[], None], borrow: Borrow | None = None
+    ) -> Exchange:
+        """Have a model of this node answer, or a helper by a lease. `ended` is called when the exchange is closed.
+
+        Raises AttemptFailed, and HandedBack for borrowed work that goes back to its owner.
+        """
+        linked = self._runtime.is_linked(model)
+        job = _job_of(model, request) if linked else None
         try:
-            claim = await self._runtime.claim(model, request.request_id)
+            claim = await self._runtime.claim(model, request.request_id, job=job, borrow=borrow)
+            if isinstance(claim, LentClaim):
+                assert self.lender is not None  # noqa: S101 - without one nothing is ever lent
+                answer = await lend_out(self._runtime, self.lender, claim, request)
+                if isinstance(answer, Answered):
+                    return Exchange(answer.response, claim.queued_s, _closing(ended), lent_to=answer.lent_to)
+                claim = answer
+        except OffloadReturned as back:
+            raise HandedBack(RETURNED, str(back)) from back
         except RuntimeRefusal as refusal:
             raise AttemptFailed(error_of_refusal(refusal), unsent=True) from refusal
+        return await self._ask_backend(claim, request, ended, linked=linked)
+
+    async def _ask_backend(
+        self, claim: Claim, request: Outgoing, ended: Callable[[], None], *, linked: bool
+    ) -> Exchange:
+        model = claim.model
         try:
             response = await assembled.ask(self._client, claim.origin, claim.family, _to_backend(claim, request))
         except UpstreamError as error:
             if not isinstance(error, UpstreamTimeout):
                 self._runtime.report_unreachable(model)
             self._runtime.release(claim)
-            raise _of_upstream(error) from error
+            raise of_upstream(error) from error
         except BaseException:
             self._runtime.release(claim)
             raise
+        answer = decoded(response)
+        measured = Measured(answer) if linked else None
 
         def on_close(*, broken: bool) -> None:
             if broken:
                 self._runtime.report_unreachable(model)
-            self._runtime.release(claim)
+            self._runtime.release(claim, measured.done(broken=broken) if measured else None)
             ended()
 
-        return Exchange(decoded(response), claim.queued_s, on_close)
+        return Exchange(measured or answer, claim.queued_s, on_close)
 
     async def _open_remote(self, endpoint: Endpoint, request: Outgoing, key: Key) -> Exchange:
         assert endpoint.origin is not None  # noqa: S101 - `open` chose this way for it
         try:
-            response = await self._ask_slave(endpoint.origin, endpoint.local_id, request)
+            response = await self.ask_node(endpoint.origin, endpoint.local_id, request)
             if stage := response.header(STAGE_HEADER.encode()):
                 if response.status == 401:
                     # the token was changed on one side: the next poll makes the node unhealthy, and says why
                     self._on_unreachable(str(endpoint.origin))
-                raise await _of_slave(response, stage)
+                raise await of_node(response, stage)
         except UpstreamError as error:
             if not isinstance(error, UpstreamTimeout):
                 self._on_unreachable(str(endpoint.origin))
-            raise _of_upstream(error) from error
+            raise of_upstream(error) from error
 
         def on_close(*, broken: bool) -> None:
             if broken:
@@ -181,27 +197,37 @@ class Exchanges:
             self._stats.ended(key)
 
         queued = response.header(QUEUED_HEADER.encode())
-        return Exchange(response, float(queued) if queued else 0.0, on_close)
+        lent_to = response.header(LENT_HEADER.encode()).decode("utf-8", "replace")
+        return Exchange(response, float(queued) if queued else 0.0, on_close, lent_to=lent_to)
 
-    async def _ask_slave(self, origin: Origin, local_id: str, request: Outgoing) -> UpstreamResponse:
+    async def ask_node(
+        self, origin: Origin, local_id: str, request: Outgoing, *more: tuple[bytes, bytes]
+    ) -> UpstreamResponse:
+        """Have another router serve a request, with `more` headers. Raises UpstreamError."""
         headers = [
             *request.headers,
             (REQUEST_ID.encode(), request.request_id.encode()),
             (MODEL_HEADER.encode(), local_id.encode()),
+            *more,
         ]
         body = request.body_for(local_id) if request.body_for else None
-        assert self._tokens is not None  # noqa: S101 - a remote endpoint registered with the cluster's token
-        *first, last = authorizations(self._tokens)
-        for authorization in first:
-            response = await self._client.request(origin, _to_slave(request, [*headers, authorization], body))
-            if response.status != 401 or not response.header(STAGE_HEADER.encode()):
-                return response
-            response.close()  # the node itself refused the token, so nothing ran: it may know the previous one
-        return await self._client.request(origin, _to_slave(request, [*headers, last], body))
+        assert self._tokens is not None  # noqa: S101 - other nodes registered with the cluster's token
+        served = UpstreamRequest(request.method, SERVE_PREFIX + request.path, headers, body)
+        return await ask_with_token(self._client, self._tokens, origin, served)
 
 
-def _to_slave(request: Outgoing, headers: Headers, body: bytes | None) -> UpstreamRequest:
-    return UpstreamRequest(request.method, SERVE_PREFIX + request.path, headers, body)
+def _closing(ended: Callable[[], None]) -> OnClose:
+    def on_close(*, broken: bool) -> None:
+        del broken  # the answer was whole before it was passed on
+        ended()
+
+    return on_close
+
+
+def _job_of(model: str, request: Outgoing) -> Job:
+    content_type = next((value for name, value in request.headers if name.lower() == b"content-type"), b"")
+    body = request.body_for(model) if request.body_for else b""
+    return job_of(request.path, body, content_type.decode("latin-1"))
 
 
 def _to_backend(claim: Claim, request: Outgoing) -> UpstreamRequest:
@@ -210,8 +236,8 @@ def _to_backend(claim: Claim, request: Outgoing) -> UpstreamRequest:
     return UpstreamRequest(request.method, request.path, headers, body)
 
 
-async def _of_slave(response: UpstreamResponse, stage: bytes) -> AttemptFailed:
-    """The slave's own error, said again as ours."""
+async def of_node(response: UpstreamResponse, stage: bytes) -> AttemptFailed:
+    """Another router's own error, said again as ours; the answer is closed."""
     try:
         async with asyncio.timeout(ERROR_TIMEOUT_S):
             body = await response.read_all(MAX_ERROR_BYTES)
@@ -231,7 +257,8 @@ async def _of_slave(response: UpstreamResponse, stage: bytes) -> AttemptFailed:
     return AttemptFailed(error, unsent=stage == STAGE_UNSENT)
 
 
-def _of_upstream(error: UpstreamError) -> AttemptFailed:
+def of_upstream(error: UpstreamError) -> AttemptFailed:
+    """A failed exchange, as clients are told."""
     if isinstance(error, NotSent):
         return AttemptFailed(errors.BackendUnreachable("the model's backend cannot be reached"), unsent=True)
     if isinstance(error, UpstreamTimeout):

@@ -16,29 +16,34 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from turnout_api.config import RouterConfig
+from turnout_api.lending import BORROWED_HEADER, LINK_HEADER
 from turnout_api.vocabulary import Role
 from turnout_api.wire import (
+    LENT_HEADER,
     MODEL_HEADER,
     NODE_PREFIX,
     QUEUED_HEADER,
     SERVE_PREFIX,
     ConfigAccepted,
-    ErrorBody,
     LoadRequest,
     Registered,
     Snapshot,
 )
+from turnout_router.cluster.messages import written
 from turnout_router.cluster.registry import RegistrationRefused
 from turnout_router.families import errors, headers
 from turnout_router.families.errors import GatewayError
-from turnout_router.families.multipart import parse_form
-from turnout_router.families.names import rewrite_request_model
-from turnout_router.families.sdapi import with_checkpoint
 from turnout_router.gateway import endings, loading
 from turnout_router.gateway.answers import json_response, node_error_response, to_multidict
-from turnout_router.gateway.exchange import STAGE_SENT, STAGE_UNSENT, AttemptFailed, Exchange, Outgoing
+from turnout_router.gateway.attempt import AttemptFailed, Outgoing
+from turnout_router.gateway.borrowed import borrow_of
+from turnout_router.gateway.exchange import STAGE_SENT, STAGE_UNSENT, Exchange
 from turnout_router.gateway.intake import read_body, request_id_of
+from turnout_router.gateway.lent import CONFLICT, HandedBack
+from turnout_router.gateway.offload_api import OffloadApi, handed_back_response, refused
+from turnout_router.gateway.outgoing import renamed
 from turnout_router.gateway.relay import Plan, relay
+from turnout_router.lending.job import Borrow
 from turnout_router.startable import RouterRefused
 from turnout_router.store.records import RequestRecord
 
@@ -69,6 +74,7 @@ class NodeApi:
             web.post(f"{NODE_PREFIX}/drain", guarded(self._drain)),
             web.post(f"{NODE_PREFIX}/load", guarded(self._load)),
             web.route("*", SERVE_PREFIX + "/{path:.+}", guarded(self._serve)),
+            *OffloadApi(self._router, guarded).routes(),
         ]
 
     def _guarded(self, handler: Handler) -> Handler:
@@ -86,7 +92,7 @@ class NodeApi:
     async def _register(self, request: web.Request) -> web.StreamResponse:
         router = self._router
         if router.config.cluster.role is not Role.MASTER:
-            return _refused(409, "not_a_master", f"{router.config.cluster.node_id} is no master")
+            return refused(409, "not_a_master", f"{router.config.cluster.node_id} is no master")
         try:
             snapshot = Snapshot.model_validate_json(await read_body(request, MAX_MESSAGE_BYTES))
         except ValidationError as error:
@@ -94,8 +100,10 @@ class NodeApi:
         try:
             if router.registry.on_registered(snapshot, router.clock()):
                 router.master.suspect(snapshot.url)
+            if router.lending:
+                router.lending.follow()
         except RegistrationRefused as refusal:
-            return _refused(refusal.status, refusal.code, str(refusal))
+            return refused(refusal.status, refusal.code, str(refusal))
         cluster = router.config.cluster
         answer = Registered(master_node_id=cluster.node_id, sync_interval_s=cluster.sync_interval)
         return json_response(answer.model_dump_json().encode())
@@ -104,7 +112,9 @@ class NodeApi:
         return json_response(self._router.snapshot().model_dump_json().encode())
 
     async def _queue(self, _request: web.Request) -> web.StreamResponse:
-        return json_response(self._router.runtime.queue().model_dump_json().encode())
+        runtime = self._router.runtime
+        report = runtime.queue().model_copy(update={"lending": runtime.lending_state()})
+        return json_response(written(report))
 
     async def _status(self, _request: web.Request) -> web.StreamResponse:
         return json_response(self._router.status().model_dump_json().encode())
@@ -117,7 +127,7 @@ class NodeApi:
         try:
             changed = await self._router.reconfigure(config)
         except RouterRefused as refusal:
-            return _refused(409, "configuration_refused", str(refusal))
+            return refused(409, "configuration_refused", str(refusal))
         answer = ConfigAccepted(generation=self._router.config.generation, changed=changed)
         return json_response(answer.model_dump_json().encode())
 
@@ -134,15 +144,23 @@ class NodeApi:
         return json_response(done.model_dump_json().encode())
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
-        router = self._router
         record = RequestRecord(request_id_of(request), time.time(), "/" + request.match_info["path"], caller="master")
-        record.node = router.node
+        record.node = self._router.node
+        lease = request.headers.get(BORROWED_HEADER)
+        if lease is None:
+            return await self._answer(request, record, None)
+        with self._router.borrowed.serving(record.request_id, lease):
+            return await self._answer(request, record, lease)
+
+    async def _answer(self, request: web.Request, record: RequestRecord, lease: str | None) -> web.StreamResponse:
+        """Serve it; `lease` = it is borrowed."""
+        router = self._router
         began = router.clock()
         router.began()
         exchange: Exchange | None = None
         try:
-            exchange = await self._open(request, record)
-            record.queued_s = exchange.queued_s
+            exchange = await self._open(request, record, lease)
+            record.queued_s, record.lent_to = exchange.queued_s, exchange.lent_to
             record.first_byte_s = router.clock() - began
             # set first: `relay` overwrites it when the answer breaks off
             record.outcome = "ok" if exchange.response.status < 400 else "backend_error"
@@ -154,6 +172,9 @@ class NodeApi:
         except ConnectionError:
             record.outcome = "client_gone"
             return web.Response()  # which aiohttp finds nobody to write to
+        except HandedBack as back:
+            record.status, record.outcome = CONFLICT, "returned"
+            return handed_back_response(back)
         except AttemptFailed as failure:
             record.status, record.code = failure.error.http_status, failure.error.code
             record.outcome = "refused" if failure.unsent else "broken"
@@ -173,7 +194,7 @@ class NodeApi:
             record.total_s = router.clock() - began
             router.ended(record)
 
-    async def _open(self, request: web.Request, record: RequestRecord) -> Exchange:
+    async def _open(self, request: web.Request, record: RequestRecord, lease: str | None) -> Exchange:
         router = self._router
         body = await read_body(request, router.config.cluster.max_body_bytes)
         record.bytes_in = len(body)
@@ -182,11 +203,16 @@ class NodeApi:
             method=request.method,
             path=request.raw_path.removeprefix(SERVE_PREFIX),
             headers=headers.to_backend(request.raw_headers),
-            body_for=_renamed(request.headers.get("Content-Type", ""), body, record.local_id) if body else None,
+            body_for=renamed(request.headers.get("Content-Type", ""), body, record.local_id) if body else None,
             request_id=record.request_id,
         )
         record.attempts = 1
-        return await router.exchanges.open_local(record.local_id, outgoing, ended=lambda: None)
+        borrow = None if lease is None else self._borrow(lease, request.headers.get(LINK_HEADER, ""), record.local_id)
+        return await router.exchanges.open_local(record.local_id, outgoing, ended=lambda: None, borrow=borrow)
+
+    def _borrow(self, lease: str, link_name: str, model: str) -> Borrow:
+        config = self._router.in_force
+        return borrow_of(lease, link_name, model, config.links, frozenset({self._router.node, config.cluster.node_id}))
 
     async def _pass_through(
         self, request: web.Request, exchange: Exchange, record: RequestRecord
@@ -194,14 +220,12 @@ class NodeApi:
         upstream = exchange.response
         passed = to_multidict(headers.to_client(upstream.headers))
         passed[QUEUED_HEADER] = f"{exchange.queued_s:.3f}"
+        if exchange.lent_to:
+            passed[LENT_HEADER] = exchange.lent_to
         # Towards the master every answer is framed, so what ends with its connection is checked for its end here.
         checked = endings.needs_check(upstream) and endings.is_document(upstream)
         plan = Plan(upstream.status, passed, whole=bytes) if checked else Plan(upstream.status, passed)
         return await relay(request, upstream, plan, record)
-
-
-def _refused(status: int, code: str, message: str) -> web.Response:
-    return json_response(ErrorBody(code=code, message=message).model_dump_json().encode(), status=status)
 
 
 def _model_of(body: bytes) -> str:
@@ -214,15 +238,3 @@ def _model_of(body: bytes) -> str:
     if not isinstance(model, str) or not model:
         raise errors.MissingModel
     return model
-
-
-def _renamed(content_type: str, body: bytes, named: str) -> Callable[[str], bytes]:
-    def body_for(name: str) -> bytes:
-        if name == named:
-            return body
-        if content_type.startswith("multipart/"):
-            return parse_form(body, content_type).with_model(body, name)
-        renamed = rewrite_request_model(body, name)
-        return with_checkpoint(body, name) if renamed is body else renamed
-
-    return body_for

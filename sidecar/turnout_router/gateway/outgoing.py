@@ -6,12 +6,13 @@ from aiohttp import web
 
 from turnout_router.cluster.table import Endpoint
 from turnout_router.families import headers, paths
+from turnout_router.families.multipart import parse_form
 from turnout_router.families.names import rewrite_request_model
 from turnout_router.families.ollama import to_openai
 from turnout_router.families.paths import Way
 from turnout_router.families.request import RequestFacts
 from turnout_router.families.sdapi import with_checkpoint
-from turnout_router.gateway.exchange import Outgoing
+from turnout_router.gateway.attempt import Outgoing
 
 
 def build(
@@ -40,6 +41,20 @@ def _target(request: web.BaseRequest, path: paths.Endpoint) -> str:
     """
     query = request.raw_path.partition("?")[2].partition("#")[0]
     return f"{path.path}?{query}" if query else path.path
+
+
+def renamed(content_type: str, body: bytes, named: str) -> Callable[[str], bytes]:
+    """The body of a request that another router has read, under any name; its model is `named` now ("" = not known)."""
+
+    def body_for(name: str) -> bytes:
+        if name == named:
+            return body
+        if content_type.startswith("multipart/"):
+            return parse_form(body, content_type).with_model(body, name)
+        changed = rewrite_request_model(body, name)
+        return with_checkpoint(body, name) if changed is body else changed
+
+    return body_for
 
 
 def _renamed(named: str, facts: RequestFacts, body: bytes) -> Callable[[str], bytes]:

@@ -20,7 +20,7 @@ from multidict import CIMultiDict
 from turnout_router.families import errors
 from turnout_router.families.names import EventTooLong
 from turnout_router.gateway import endings
-from turnout_router.gateway.exchange import AttemptFailed
+from turnout_router.gateway.attempt import AttemptFailed
 from turnout_router.store.records import RequestRecord
 from turnout_router.upstream.interface import BodyTooLarge, Interrupted, UpstreamResponse
 

@@ -50,7 +50,7 @@ from turnout_router.lending.links import Link
 from turnout_router.lending.nodes import POLL_LIMIT_S, Nodes
 from turnout_router.lending.owners import Asked, Owner, Owners
 from turnout_router.lending.plan import plan
-from turnout_router.lending.planning import PlanInput, PlanResult
+from turnout_router.lending.planning import Granted, PlanInput, PlanResult
 from turnout_router.lending.rounds import NOTHING, Links, Planner, Round, claims, helper_states, owner_views
 from turnout_router.lending.settings import LendingSettings
 from turnout_router.lending.stalls import Relay, Relays
@@ -155,17 +155,33 @@ class MasterCore:
         """Whether a lent request may go to its helper."""
         self._order += 1
         held = self._book.honoured(lease, now, self._settings.lease_ttl_s)
-        if held is None or held.granted.owner.node != owner_node:
+        granted = self._overtaken(lease, request_id) if held is None else held.granted
+        if granted is None or granted.owner.node != owner_node:
             return self._refused(lease, owner_node, request_id, Reason.NO_LIVE_LEASE)
-        link = self._links.by_pair.get((held.granted.owner, held.granted.helper))
+        link = self._links.by_pair.get((granted.owner, granted.helper))
         if link is None:
             return self._refused(lease, owner_node, request_id, Reason.NO_LIVE_LEASE)
         if request_id in self._relays:  # its end could not be told from the other's
             return self._refused(lease, owner_node, request_id, Reason.FORWARD_FAILED)
-        self._book.use(held, now)
-        self._relays.begin(Relay(request_id, held.granted.owner, lease, link, now, self._order))
+        if held is not None:
+            self._book.use(held, now)
+        self._relays.begin(Relay(request_id, granted.owner, lease, link, now, self._order))
         self._suspensions.used(link.name, now)
-        return Admitted(link.helper, held.granted.owner, link)
+        return Admitted(link.helper, granted.owner, link)
+
+    def _overtaken(self, lease: str, request_id: str) -> Granted | None:
+        """The terms of a lease that ended while this request was on its way here.
+
+        An owner lends and tells the master in the same moment, by two connections. The event may come first, and end the
+        lease because nothing more is to be lent; it names what is lent already.
+        """
+        terms = self._book.past(lease)
+        owner = None if terms is None else self._owners.get(terms.owner)
+        event = None if owner is None else owner.event
+        if terms is None or event is None:
+            return None
+        lent = any(job.id == request_id and job.helper == terms.helper for job in event.lent)
+        return terms if lent else None
 
     def relay_ended(self, request_id: str, now: float, *, refused: Reason | None = None) -> list[MasterEffect]:
         """An admitted request is over, however. `refused` = it could not be passed on."""
@@ -260,6 +276,10 @@ class MasterCore:
     def suspended(self, now: float) -> dict[str, str]:
         """Link → why nothing is lent over it for now."""
         return self._suspensions.now(now)
+
+    def live_leases(self, now: float) -> int:
+        """How many leases owners may use now."""
+        return len(self._book.live(now, self._settings.lease_ttl_s))
 
     @property
     def epoch(self) -> int:

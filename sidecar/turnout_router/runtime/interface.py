@@ -17,14 +17,20 @@ Errors:
     └── OffloadReturned  borrowed work that its owner must run itself       → 409, never for a client
 """
 
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from turnout_api.config import RouterConfig
-from turnout_api.lending import Reason
+from turnout_api.lending import Lease, LeaseAnswer, NodeState, Reason
 from turnout_api.vocabulary import Family
 from turnout_api.wire import ModelRecord, QueueReport
+from turnout_router.lending.job import Borrow, Done, Job
+from turnout_router.lending.measure import Sample
 from turnout_router.upstream.interface import Origin
+
+if TYPE_CHECKING:
+    from turnout_router.runtime.effects import LentEnding
 
 
 class RuntimeRefusal(Exception):
@@ -82,6 +88,19 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class LentClaim:
+    """A request that a helper is to serve. Whoever holds it calls `lent_over` or `lent_back` exactly once."""
+
+    request_id: str
+    model: str
+    """Local ID of the owner's model."""
+    lease: Lease
+    queued_s: float
+    stop: Awaitable[Reason]
+    """Done = the helper is to be stopped now, and why. A future of the event loop."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoadRecord:
     """One load that ended. Every successful one is a sample of the model's load time."""
 
@@ -98,17 +117,44 @@ class LoadRecord:
 class NodeRuntime(Protocol):
     """The runtime of this node. All methods belong to one event loop."""
 
+    def recall(self, samples: Iterable[Sample], loads: Iterable[LoadRecord]) -> None:
+        """What was measured before a restart, oldest first, on the clock of this process. Comes before `start`."""
+
     async def start(self) -> None:
         """Start backends that are not lazy, the startup model and the probes. Does not wait for them."""
 
     async def stop(self) -> None:
         """Stop every process that the router started; returns when all are gone."""
 
-    async def claim(self, model: str, request_id: str) -> Claim:
-        """Wait for a slot. Raises RuntimeRefusal. Cancellation leaves the queue (or gives the slot back)."""
+    async def claim(
+        self, model: str, request_id: str, *, job: Job | None = None, borrow: Borrow | None = None
+    ) -> Claim | LentClaim:
+        """Wait for a slot, or for a helper that has one. Cancellation leaves the queue (or gives the slot back).
 
-    def release(self, claim: Claim) -> None:
-        """Give the slot back; the next in the queue is woken."""
+        `job` = what is known of a request to a linked model; without it, it is neither lent nor measured. Raises
+        RuntimeRefusal; OffloadReturned only for what is borrowed.
+        """
+
+    def release(self, claim: Claim, done: Done | None = None) -> None:
+        """Give the slot back; the next in the queue is woken. `done` = how the job ended, for its measurement."""
+
+    def is_linked(self, model: str) -> bool:
+        """Whether the model is owner or helper in a link: then its jobs are measured."""
+
+    def lent_began(self, lent: LentClaim) -> None:
+        """The first byte of a helper's answer is here."""
+
+    def lent_over(self, lent: LentClaim, ending: "LentEnding") -> None:
+        """It has been served, or its client left."""
+
+    async def lent_back(self, lent: LentClaim, ending: "LentEnding") -> Claim:
+        """It came back: wait for a slot here, with the time of its first arrival. As `claim` otherwise."""
+
+    def take_leases(self, answer: LeaseAnswer) -> None:
+        """The master decided without having been asked."""
+
+    def lending_state(self) -> NodeState:
+        """What the master needs to know of this node before it decides."""
 
     def report_unreachable(self, model: str) -> None:
         """A request found nobody listening at the model's backend, or was cut off by it: probe it at once, and grant no

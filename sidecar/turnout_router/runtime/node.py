@@ -9,23 +9,28 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from turnout_api.config import BackendConfig, ModelConfig, RouterConfig
+from turnout_api.lending import DecisionRow, Lease, LeaseAnswer, NodeState, QueueEvent, Reason
 from turnout_api.vocabulary import Family
 from turnout_api.wire import ModelQueue, ModelRecord, QueueReport
 from turnout_router.backends.driver import BackendError, Driver, Probe
 from turnout_router.backends.make import driver_for
 from turnout_router.backends.readiness import Standing, standing_of, unavailable_because
 from turnout_router.lending.effects import Write
+from turnout_router.lending.job import Borrow, Done, Job
+from turnout_router.lending.measure import Measurements, Sample
+from turnout_router.lending.settings import LendingSettings
 from turnout_router.runtime.core import RuntimeCore
 from turnout_router.runtime.effects import (
     Effect,
     Forget,
     Grant,
     Lend,
+    LentEnding,
     Loaded,
     LoadReport,
     News,
@@ -38,8 +43,8 @@ from turnout_router.runtime.effects import (
     Ticket,
     Unloaded,
 )
-from turnout_router.runtime.interface import Claim, LoadRecord, NodeRuntime
-from turnout_router.runtime.plan import backend_key, plan_of
+from turnout_router.runtime.interface import Claim, LentClaim, LoadRecord, NodeRuntime
+from turnout_router.runtime.plan import backend_key, enrolled, plan_of
 from turnout_router.runtime.state import ModelState, Phase, UnitState
 from turnout_router.upstream.interface import UpstreamClient
 
@@ -58,6 +63,29 @@ class _Held(Claim):
     ticket: Ticket
 
 
+@dataclass(frozen=True, slots=True)
+class _Lent(LentClaim):
+    """A lent request with its ticket."""
+
+    ticket: Ticket
+    stopped: asyncio.Future[Reason]
+    """The same as `stop`, to be set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """To whom the runtime tells what happened. What is left out, nobody wants to know."""
+
+    load: Callable[[LoadRecord], None] = lambda _: None
+    """Each load that ended, to be kept."""
+    decision: Callable[[DecisionRow], None] = lambda _: None
+    """Each row of the decision log."""
+    sample: Callable[[Sample], None] = lambda _: None
+    """Each job that was measured."""
+    event: Callable[[QueueEvent], Awaitable[LeaseAnswer | None]] | None = None
+    """Asks the master what may be lent now; answers None when it cannot be asked."""
+
+
 @dataclass(slots=True)
 class _Backend:
     """A driver with the task that watches it."""
@@ -73,12 +101,12 @@ class LocalRuntime(NodeRuntime):
     """The `NodeRuntime` of this process."""
 
     def __init__(
-        self, config: RouterConfig, client: UpstreamClient, *, on_load: Callable[[LoadRecord], None] | None = None
+        self, config: RouterConfig, client: UpstreamClient, reports: Reports | None = None, *, instance: str = ""
     ) -> None:
-        """Raises FamilyNotSupported. `on_load` gets each load that ended, to be kept."""
+        """Raises FamilyNotSupported. `instance` tells this run of the process from an earlier one."""
         self._config = config
         self._client = client
-        self._on_load = on_load
+        self._reports = reports or Reports()
         self._backends: dict[str, _Backend] = {}
         self._answers: dict[Ticket, asyncio.Future[object]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -89,7 +117,10 @@ class LocalRuntime(NodeRuntime):
         self._models = {model.id: model for model in config.models.local}
         self._families = _families(config)
         self._add_backends(self._new_backends(config))
-        self._core = RuntimeCore(plan_of(config), _now())
+        self._measurements = Measurements(LendingSettings.of(config.cluster))
+        self._lent: dict[Ticket, _Lent] = {}
+        self._linked = enrolled(config)
+        self._core = RuntimeCore(plan_of(config), _now(), measurements=self._measurements, instance=instance)
 
     async def start(self) -> None:
         """Start probes and what is kept. Does not wait for them."""
@@ -110,23 +141,92 @@ class LocalRuntime(NodeRuntime):
         await asyncio.gather(*doing, return_exceptions=True)
         await asyncio.gather(*(backend.driver.stop() for backend in self._backends.values()))
 
-    async def claim(self, model: str, request_id: str) -> Claim:
-        """Wait for a slot. Raises RuntimeRefusal."""
-        ticket, effects = self._core.claim(model, request_id, _now())
+    def recall(self, samples: Iterable[Sample], loads: Iterable[LoadRecord]) -> None:
+        """What was measured before a restart, oldest first, on the clock of this process. Comes before `start`."""
+        for sample in samples:
+            self._measurements.add(sample)
+        for load in loads:
+            if not load.error:
+                self._measurements.add_load(load.model, load.seconds, _now() - (time.time() - load.started_at))
+
+    async def claim(
+        self, model: str, request_id: str, *, job: Job | None = None, borrow: Borrow | None = None
+    ) -> Claim | LentClaim:
+        """Wait for a slot, or for a helper that has one. Raises RuntimeRefusal."""
+        ticket, effects = self._core.claim(model, request_id, _now(), job, borrow)
         match effects:
             case [Grant(ticket=granted)] if granted is ticket:  # the common case: no future, no turn of the loop
                 return self._claim_of(ticket)
             case _:
                 answer = await self._answer(ticket, effects)
-        assert isinstance(answer, _Held)  # noqa: S101  a claim is answered by Grant or Refuse
+        assert isinstance(answer, _Held | _Lent)  # noqa: S101  a claim is answered by Grant, Lend or Refuse
         return answer
 
-    def release(self, claim: Claim) -> None:
+    def release(self, claim: Claim, done: Done | None = None) -> None:
         """Give the slot back. Raises KeyError for a claim that was released before."""
         if not isinstance(claim, _Held):
             raise TypeError("this claim is not of this runtime")
-        if effects := self._core.release(claim.ticket, _now()):  # none: no deadline came nearer either
+        if effects := self._core.release(claim.ticket, _now(), done):  # none: no deadline came nearer either
             self._carry_out(effects)
+
+    # Lending
+
+    def is_linked(self, model: str) -> bool:
+        """Whether the model is owner or helper in a link."""
+        return model in self._linked
+
+    def lent_began(self, lent: LentClaim) -> None:
+        """The first byte of a helper's answer is here."""
+        self._carry_out(self._core.lent_began(_ticket_of(lent), _now()))
+
+    def lent_over(self, lent: LentClaim, ending: LentEnding) -> None:
+        """It has been served, or its client left."""
+        ticket = _ticket_of(lent)
+        del self._lent[ticket]
+        self._carry_out(self._core.lent_ended(ticket, ending, _now()))
+
+    async def lent_back(self, lent: LentClaim, ending: LentEnding) -> Claim:
+        """It came back: wait for a slot here. Raises RuntimeRefusal."""
+        ticket = _ticket_of(lent)
+        del self._lent[ticket]
+        answer = await self._answer(ticket, self._core.lent_ended(ticket, ending, _now()))
+        assert isinstance(answer, _Held)  # noqa: S101  what came back is not lent again
+        return answer
+
+    def take_leases(self, answer: LeaseAnswer) -> None:
+        """The master decided without having been asked."""
+        self._carry_out(self._core.leases(answer, _now()))
+
+    def lending_state(self) -> NodeState:
+        """What the master needs to know of this node before it decides."""
+        return self._core.state(_now())
+
+    async def _tell_master(self, model: str) -> None:
+        event = self._core.event(model, _now())
+        if event is None:
+            return
+        answer = await self._reports.event(event) if self._reports.event else None
+        self._carry_out(self._core.answered(model, answer, _now()))
+
+    def _lend(self, ticket: Ticket, lease: Lease) -> None:
+        stop: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
+        lent = self._lent[ticket] = _Lent(
+            request_id=ticket.request_id,
+            model=ticket.model,
+            lease=lease,
+            queued_s=_now() - ticket.since,
+            stop=stop,
+            ticket=ticket,
+            stopped=stop,
+        )
+        self._resolve(ticket, lent)
+
+    def _stop_lent(self, ticket: Ticket, reason: Reason) -> None:
+        lent = self._lent.get(ticket)
+        if lent is not None and not lent.stopped.done():
+            lent.stopped.set_result(reason)
+
+    # The node's models
 
     def report_unreachable(self, model: str) -> None:
         """Probe the model's backend at once."""
@@ -156,6 +256,7 @@ class LocalRuntime(NodeRuntime):
         self._config = config
         self._models = {model.id: model for model in config.models.local}
         self._families = _families(config)
+        self._linked = enrolled(config)
         self._add_backends(fresh)
         self._carry_out(self._core.reconfigure(plan_of(config), _now()))
 
@@ -199,8 +300,21 @@ class LocalRuntime(NodeRuntime):
                 self._keep(_record_of(report))
             case Forget(backend=key):
                 self._forget(key)
-            case Lend() | StopLent() | News() | Write() | Sampled():
-                pass  # only where the node has links
+            case _:
+                self._do_for_lending(effect)
+
+    def _do_for_lending(self, effect: Lend | StopLent | News | Write | Sampled) -> None:
+        match effect:
+            case Lend(ticket, lease):
+                self._lend(ticket, lease)
+            case StopLent(ticket, reason):
+                self._stop_lent(ticket, reason)
+            case News(model):
+                self._spawn(self._tell_master(model))
+            case Write(row):
+                self._reports.decision(row)
+            case Sampled(sample):
+                self._reports.sample(sample)
             case _:
                 assert_never(effect)
 
@@ -212,10 +326,15 @@ class LocalRuntime(NodeRuntime):
             return await answer
         except asyncio.CancelledError:
             # Also when the answer came in the same turn of the loop: a slot that was granted goes back.
-            self._carry_out(self._core.cancel(ticket, _now()))
+            self._carry_out(self._left(ticket, _now()))
             raise
         finally:
             self._answers.pop(ticket, None)
+
+    def _left(self, ticket: Ticket, now: float) -> list[Effect]:
+        if self._lent.pop(ticket, None) is not None:
+            return self._core.lent_ended(ticket, LentEnding.CLIENT_GONE, now)
+        return self._core.cancel(ticket, now)
 
     def _resolve(self, ticket: Ticket, answer: object) -> None:
         future = self._answers.get(ticket)
@@ -302,8 +421,7 @@ class LocalRuntime(NodeRuntime):
 
     def _keep(self, record: LoadRecord) -> None:
         self.loads.append(record)
-        if self._on_load is not None:
-            self._on_load(record)
+        self._reports.load(record)
 
     # Backends
 
@@ -430,6 +548,12 @@ def _queue_of(model: ModelState, now: float) -> ModelQueue:
 def _record_of(report: LoadReport) -> LoadRecord:
     started_at = time.time() - (_now() - report.started)
     return LoadRecord(report.model, started_at, report.seconds, report.displaced, report.error)
+
+
+def _ticket_of(lent: LentClaim) -> Ticket:
+    if not isinstance(lent, _Lent):
+        raise TypeError("this request was not lent by this runtime")
+    return lent.ticket
 
 
 def _families(config: RouterConfig) -> dict[str, Family]:

@@ -1,0 +1,177 @@
+"""The owner's half of a lent request, and the words that both halves use.
+
+A lent request goes to the master and comes back in one of three ways: answered (the whole answer is here before anybody
+sees a byte of it), handed back (409 with `x-turnout-offload`: the owner runs it itself), or failed (the way there broke).
+A backend's own 409 has no such header and is an answer like any other.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from turnout_api.lending import LEASE_HEADER, OFFLOAD_HEADER, PATH_HEADER
+from turnout_api.wire import LENT_HEADER, NODE_HEADER, NODE_PREFIX, REQUEST_ID, LentStopped, StopLent
+from turnout_router.access import ClusterTokens
+from turnout_router.cluster.peers import PeerFailed, Peers, ask_with_token
+from turnout_router.gateway.attempt import Outgoing
+from turnout_router.runtime.effects import LentEnding
+from turnout_router.runtime.interface import Claim, LentClaim, NodeRuntime
+from turnout_router.upstream.interface import (
+    BodyTooLarge,
+    NotSent,
+    Origin,
+    UpstreamClient,
+    UpstreamError,
+    UpstreamRequest,
+    UpstreamResponse,
+)
+from turnout_router.upstream.whole import WholeAnswer, whole
+
+STOP_TIMEOUT_S: Final = 5.0
+"""So long the owner waits to hear that its lent request no longer runs; then it runs it, and says so in the log."""
+MAX_LENT_ANSWER_BYTES: Final = 256 * 1024 * 1024
+CONFLICT: Final = 409
+
+RETURNED: Final = "returned"
+REFUSED: Final = "refused"
+STALLED: Final = "stalled"
+STOPPED: Final = "stopped"
+
+log = logging.getLogger(__name__)
+
+
+class HandedBack(Exception):
+    """The lent request was not answered, and runs nowhere: its owner serves it."""
+
+    def __init__(self, word: str, why: str = "") -> None:
+        """`word` of the header `x-turnout-offload`."""
+        super().__init__(why or word)
+        self.word = word
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer of the helper."""
+
+    response: UpstreamResponse
+    lent_to: str
+    """Name of the helper's node."""
+
+
+class Lender(Protocol):
+    """Sends lent requests on their way."""
+
+    async def lend(self, lease: str, model: str, request: Outgoing, began: Callable[[], None]) -> Answered:
+        """Have the helper answer. `began` is called with the first sign of the answer. Cancelling gives it up.
+
+        Raises HandedBack, UpstreamError (the way broke), and AttemptFailed for an error that the client gets.
+        """
+
+    async def stop(self, lease: str, request_id: str) -> None:
+        """Return when the request runs at no helper any more, or after STOP_TIMEOUT_S with a line in the log."""
+
+
+class RemoteLender:
+    """The `Lender` of a router whose master is another one."""
+
+    def __init__(
+        self, client: UpstreamClient, peers: Peers, tokens: ClusterTokens, node_id: str, master_url: Callable[[], str]
+    ) -> None:
+        self._client = client
+        self._peers = peers
+        self._tokens = tokens
+        self._node_id = node_id
+        self._master_url = master_url
+
+    async def lend(self, lease: str, model: str, request: Outgoing, began: Callable[[], None]) -> Answered:
+        """By `POST offload/relay` at the master."""
+        headers = [
+            *request.headers,
+            (REQUEST_ID.encode(), request.request_id.encode()),
+            (LEASE_HEADER.encode(), lease.encode()),
+            (PATH_HEADER.encode(), request.path.encode()),
+            (NODE_HEADER.encode(), self._node_id.encode()),
+        ]
+        body = request.body_for(model) if request.body_for else None
+        relay = UpstreamRequest("POST", f"{NODE_PREFIX}/offload/relay", headers, body)
+        response = await ask_with_token(self._client, self._tokens, Origin.of(self._master_url()), relay)
+        began()
+        answer = await whole(response, MAX_LENT_ANSWER_BYTES)
+        if word := handed_back(answer):
+            raise HandedBack(word)
+        return Answered(answer, answer.header(LENT_HEADER.encode()).decode("utf-8", "replace"))
+
+    async def stop(self, lease: str, request_id: str) -> None:
+        """By `POST offload/stop` at the master, which asks the helper."""
+        message = StopLent(request_id=request_id, lease=lease)
+        url = self._master_url()
+        try:
+            await self._peers.post(url, "offload/stop", message, LentStopped, timeout_s=STOP_TIMEOUT_S)
+        except PeerFailed as error:
+            log.warning("request %s runs here although its helper may still run it: %s", request_id, error)
+
+
+def handed_back(answer: WholeAnswer) -> str:
+    """The word of an answer that hands a request back; empty = it is an answer."""
+    return answer.header(OFFLOAD_HEADER.encode()).decode("ascii", "replace") if answer.status == CONFLICT else ""
+
+
+async def lend_out(runtime: NodeRuntime, lender: Lender, lent: LentClaim, request: Outgoing) -> Answered | Claim:
+    """Have a helper answer; or, once the request is back, wait for a slot here.
+
+    Raises RuntimeRefusal, AttemptFailed, and CancelledError when the client left: then the helper is told.
+    """
+    lease = lent.lease.id
+    going = asyncio.ensure_future(lender.lend(lease, lent.model, request, lambda: runtime.lent_began(lent)))
+    try:
+        either: list[asyncio.Future[Any]] = [going, asyncio.ensure_future(lent.stop)]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not going.done():
+            await lender.stop(lease, request.request_id)
+            # what arrived while the helper was asked is an answer, or says what the helper said
+            ending = await _give_up(going) or LentEnding.STOPPED
+        else:
+            ending = await _ending_of(going, lender, lease, request.request_id)
+    except BaseException:
+        going.cancel()
+        await asyncio.gather(going, return_exceptions=True)
+        runtime.lent_over(lent, LentEnding.CLIENT_GONE)
+        raise
+    if ending is LentEnding.SERVED:
+        runtime.lent_over(lent, ending)
+        return going.result()
+    return await runtime.lent_back(lent, ending)
+
+
+async def _give_up(going: asyncio.Future[Answered]) -> LentEnding | None:
+    """End the way there; SERVED when the answer was faster."""
+    going.cancel()
+    await asyncio.gather(going, return_exceptions=True)
+    served = not going.cancelled() and going.exception() is None
+    return LentEnding.SERVED if served else None
+
+
+async def _ending_of(going: asyncio.Future[Answered], lender: Lender, lease: str, request_id: str) -> LentEnding:
+    """How a way that ended by itself ended."""
+    match going.exception():
+        case None:
+            return LentEnding.SERVED
+        case HandedBack(word=word):
+            return _ENDINGS.get(word, LentEnding.RETURNED)
+        case NotSent():
+            return LentEnding.REFUSED  # the master never saw it
+        case UpstreamError() | BodyTooLarge():
+            await lender.stop(lease, request_id)
+            return LentEnding.FAILED
+        case _:
+            return LentEnding.SERVED  # an error that is the request's answer: `result` raises it
+
+
+_ENDINGS: Final = {
+    RETURNED: LentEnding.RETURNED,
+    REFUSED: LentEnding.REFUSED,
+    STALLED: LentEnding.STALLED,
+    STOPPED: LentEnding.STOPPED,
+}

@@ -1,0 +1,179 @@
+"""The cluster's paths about lending: `/router/v1/node/offload/…`, `links` and `decisions`.
+
+Owner → master: `offload/event` (what changed in a queue; answered by what may be lent now), `offload/relay` (a lent
+request), `offload/stop`. Master → node: `offload/lease` (a decision that nobody asked for), `links`, `offload/stop`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from aiohttp import web
+from pydantic import ValidationError
+
+from turnout_api.lending import LEASE_HEADER, OFFLOAD_HEADER, PATH_HEADER, LeaseAnswer, QueueEvent
+from turnout_api.vocabulary import Role
+from turnout_api.wire import (
+    LENT_HEADER,
+    NODE_HEADER,
+    NODE_PREFIX,
+    Decisions,
+    ErrorBody,
+    LinksPush,
+    LinksTaken,
+    StopLent,
+)
+from turnout_router.cluster.messages import read, written
+from turnout_router.cluster.peers import PeerFailed
+from turnout_router.families import errors, headers
+from turnout_router.gateway.answers import json_response, node_error_response, to_multidict
+from turnout_router.gateway.attempt import AttemptFailed, Outgoing
+from turnout_router.gateway.exchange import STAGE_SENT, STAGE_UNSENT
+from turnout_router.gateway.intake import read_body, request_id_of
+from turnout_router.gateway.lent import CONFLICT, HandedBack
+from turnout_router.gateway.outgoing import renamed
+from turnout_router.invalid import what_is_wrong
+from turnout_router.lending.service import NotDecided
+from turnout_router.store.decisions import FILTERS, MAX_ROWS, Question
+
+if TYPE_CHECKING:
+    from turnout_router.router import Router
+
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+DEFAULT_ROWS = 1000
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Message = TypeVar("Message")
+
+
+class OffloadApi:
+    """Handlers of one router."""
+
+    def __init__(self, router: "Router", guarded: Callable[[Handler], Handler]) -> None:
+        """`guarded` lets only other routers in."""
+        self._router = router
+        self._guarded = guarded
+
+    def routes(self) -> list[web.RouteDef]:
+        """What to add to the application."""
+        guarded = self._guarded
+        return [
+            web.post(f"{NODE_PREFIX}/offload/event", guarded(self._event)),
+            web.post(f"{NODE_PREFIX}/offload/lease", guarded(self._lease)),
+            web.post(f"{NODE_PREFIX}/offload/relay", guarded(self._relay)),
+            web.post(f"{NODE_PREFIX}/offload/stop", guarded(self._stop)),
+            web.post(f"{NODE_PREFIX}/links", guarded(self._links)),
+            web.get(f"{NODE_PREFIX}/decisions", guarded(self._decisions)),
+        ]
+
+    async def _event(self, request: web.Request) -> web.StreamResponse:
+        event = await _message(request, QueueEvent)
+        lending = self._router.lending
+        if lending is None:
+            return self._not_a_master()
+        try:
+            self._router.metrics.offload_events.labels(event.trigger).inc()
+            answer = await lending.service.event(event)
+        except NotDecided as error:
+            return refused(503, "not_decided", str(error))
+        return json_response(written(answer))
+
+    async def _lease(self, request: web.Request) -> web.StreamResponse:
+        self._router.runtime.take_leases(await _message(request, LeaseAnswer))
+        return json_response(b"{}")
+
+    async def _stop(self, request: web.Request) -> web.StreamResponse:
+        asked = await _message(request, StopLent)
+        relays = self._router.relays
+        if relays is None:
+            return json_response(written(await self._router.borrowed.stop(asked)))
+        try:
+            return json_response(written(await relays.stop_lent(asked)))
+        except PeerFailed as error:
+            return refused(502, "helper_unreachable", str(error))
+
+    async def _links(self, request: web.Request) -> web.StreamResponse:
+        push = await _message(request, LinksPush)
+        if self._router.config.cluster.role is not Role.SLAVE:
+            return refused(409, "not_a_slave", f"{self._router.config.cluster.node_id} has links of its own")
+        try:
+            changed = await self._router.take_links(push)
+        except ValidationError as error:
+            raise errors.InvalidBody(f"the settings are not valid: {'; '.join(what_is_wrong(error))}") from error
+        return json_response(written(LinksTaken(links=len(push.links), changed=changed)))
+
+    async def _decisions(self, request: web.Request) -> web.StreamResponse:
+        query = request.query
+        question = _question(query)
+        answer = Decisions(rows=await asyncio.to_thread(self._router.store.decisions, question))
+        if query.get("all") in {"1", "true"} and self._router.lending is not None:
+            answer = await self._router.lending.gather(query, question.limit, answer.rows)
+        return json_response(written(answer))
+
+    async def _relay(self, request: web.Request) -> web.StreamResponse:
+        router = self._router
+        relays = router.relays
+        if relays is None:
+            return self._not_a_master()
+        lease, path = request.headers.get(LEASE_HEADER, ""), request.headers.get(PATH_HEADER, "")
+        if not lease or not path.startswith("/"):
+            raise errors.InvalidBody(f"{LEASE_HEADER} and {PATH_HEADER} (a path) are needed")
+        body = await read_body(request, router.config.cluster.max_body_bytes)
+        outgoing = Outgoing(
+            method="POST",
+            path=path,
+            headers=headers.to_backend(request.raw_headers),
+            body_for=renamed(request.headers.get("Content-Type", ""), body, "") if body else None,
+            request_id=request_id_of(request),
+        )
+        with router.held_open():
+            try:
+                answered = await relays.open(lease, request.headers.get(NODE_HEADER, ""), outgoing)
+            except HandedBack as back:
+                return handed_back_response(back)
+            except AttemptFailed as failure:
+                return node_error_response(failure.error, stage=STAGE_UNSENT if failure.unsent else STAGE_SENT)
+        answer = to_multidict(headers.to_client(answered.response.headers))
+        answer[LENT_HEADER] = answered.lent_to
+        return web.Response(status=answered.response.status, headers=answer, body=await answered.response.read())
+
+    def _not_a_master(self) -> web.Response:
+        return refused(409, "not_a_master", f"{self._router.config.cluster.node_id} is no master")
+
+
+def refused(status: int, code: str, message: str) -> web.Response:
+    """A refusal that is no fault of a request that waits for an answer of a model."""
+    return json_response(ErrorBody(code=code, message=message).model_dump_json().encode(), status=status)
+
+
+def handed_back_response(back: HandedBack) -> web.Response:
+    """To the owner: serve it yourself."""
+    response = refused(CONFLICT, f"offload_{back.word}", str(back))
+    response.headers[OFFLOAD_HEADER] = back.word
+    return response
+
+
+async def _message(request: web.Request, kind: type[Message]) -> Message:
+    """The message in the body. Raises InvalidBody that says what is wrong with it."""
+    try:
+        return read(kind, await read_body(request, MAX_MESSAGE_BYTES))
+    except ValidationError as error:
+        raise errors.InvalidBody(f"no {kind.__name__}: {'; '.join(what_is_wrong(error)[:5])}") from error
+
+
+def _question(query: Mapping[str, str]) -> Question:
+    try:
+        until = float(query["until"]) if "until" in query else None
+        limit = int(query.get("limit", DEFAULT_ROWS))
+        since = float(query.get("since", 0.0))
+    except ValueError as error:
+        raise errors.InvalidBody(f"since and until are seconds since the epoch, limit a number: {error}") from error
+    if not 1 <= limit <= MAX_ROWS:
+        raise errors.InvalidBody(f"limit is 1 to {MAX_ROWS}")
+    unknown = sorted(set(query) - _ASKED)
+    if unknown:
+        raise errors.InvalidBody(f"no filter {unknown[0]!r}: there are {', '.join(sorted(_ASKED))}")
+    return Question(since, until, tuple((name, query[name]) for name in FILTERS if name in query), limit)
+
+
+_ASKED = frozenset({*FILTERS, "since", "until", "limit", "all"})
