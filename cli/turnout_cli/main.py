@@ -23,6 +23,9 @@ COMMANDS: dict[str, _Command] = {
     "validate": _Command("validate", "validate", "Everything that the operator would say about manifests, offline."),
     "candidates": _Command("candidates", "candidates", "Which models an owner may be linked with, and why not."),
     "migrate-groups": _Command("migrate_groups", "migrate_groups", "Old routing groups into RoutingLinks."),
+    "simulate": _Command(
+        "simulate", "simulate", "What manifests would do with traffic, under a virtual clock; variants side by side."
+    ),
     "replay": _Command("replay", "replay", "A public trace against a gateway, every request accounted for."),
     "router": _Command("router", "router", "Run one router from its configuration file."),
     "operator": _Command("operator", "operator", "Watch namespaces of Kubernetes and deliver configurations."),

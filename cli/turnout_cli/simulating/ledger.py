@@ -62,6 +62,10 @@ class Ledger:
         if self.keep_rows:
             self.rows.append((now, node, row))
 
+    def note(self, now: float, what: str) -> None:
+        """A fault, or another thing that explains what follows."""
+        self.notes.append(f"{now:.3f} {what}")
+
     def rows_of(self, *outcomes: Outcome) -> list[DecisionRow]:
         """The rows that say one of these, in order."""
         return [row for _, _, row in self.rows if row.outcome in outcomes]

@@ -142,13 +142,12 @@ class Machine:
             self._begin(backend)
         return job
 
-    def abort(self, job: MachineJob) -> None:
-        """The client of this job has left."""
-        if job.ended:
-            return
+    def abort(self, job: MachineJob) -> bool:
+        """The client of this job has left. Says whether the backend no longer runs it."""
         job.aborted = True
-        if job.began is None or not self.faults.deaf:
+        if not job.ended and (job.began is None or not self.faults.deaf):
             self._remove(job)
+        return job.ended
 
     def _begin(self, backend: _Backend) -> None:
         while backend.waiting and len(backend.running) < backend.parallel:
@@ -196,9 +195,7 @@ class Machine:
         backend = self._backends[unit]
         backend.loads += 1
         fails = self.faults.load_error_share and self._random.random() < self.faults.load_error_share
-        self._schedule.after(
-            self._speeds[model].load_s * self.faults.slow, self._loaded, unit, backend.loads, bool(fails), done
-        )
+        self._schedule.after(self._speeds[model].load_s, self._loaded, unit, backend.loads, bool(fails), done)
 
     def _loaded(self, unit: str, attempt: int, fails: bool, done: Callable[[str], None]) -> None:
         backend = self._backends[unit]
@@ -223,6 +220,10 @@ class Machine:
     def revive(self, unit: str) -> None:
         """The unit's process is there again, with its model: a server that always has it."""
         self._backends[unit].loaded = True
+
+    def left_over(self) -> list[str]:
+        """Jobs that it still has."""
+        return [f"{job.request.id} at {unit}" for unit, b in self._backends.items() for job in (*b.running, *b.waiting)]
 
     def close(self, until: float) -> None:
         """Count what is busy up to the end of the run."""

@@ -6,22 +6,33 @@
     world.results().completion.p95
 
 The same cluster, traffic, script and seed give the same run, event by event.
+
+Clients reach owners whatever happens to the master that decides: every replica of a master serves clients, and one
+decides. `crash_master(clients=True)` is the case in which they are the same process.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from random import Random
 
+from turnout_api.lending import ModelRef
 from turnout_cli.simulating.clusters import Cluster
+from turnout_cli.simulating.knowledge import Knowledge
 from turnout_cli.simulating.ledger import Ledger, Results, results_of
 from turnout_cli.simulating.machine import Machine
+from turnout_cli.simulating.master import SimMaster
 from turnout_cli.simulating.network import Network, NetworkSpec
 from turnout_cli.simulating.node import SimNode
-from turnout_cli.simulating.requests import Arrival, Broken, Request
+from turnout_cli.simulating.requests import Arrival, Broken, Ending, Request
 from turnout_cli.simulating.schedule import Clock, Schedule
+from turnout_router.lending.links import Link
+from turnout_router.lending.settings import LendingSettings
 
-MOST_STEPS = 50_000_000
+MOST_STEPS = 100_000_000
 """More events than any honest run has: something goes round in circles."""
+HEALTH_S = 5.0
+"""After this long the master knows that a node cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +40,7 @@ class Conditions:
     """What is not ideal from the start."""
 
     network: NetworkSpec = field(default_factory=NetworkSpec)
-    clocks: dict[str, tuple[float, float]] = field(default_factory=dict)
+    clocks: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Node → (what its clock shows at the start, how fast it runs). Left out: the clock of the world."""
 
 
@@ -43,31 +54,52 @@ class World:
         *,
         seed: int = 0,
         conditions: Conditions | None = None,
+        known: Mapping[str, Knowledge] | None = None,
         keep_rows: bool = True,
     ) -> None:
-        """`keep_rows` off: the decision log is only counted, which is faster."""
+        """`known`: what nodes have measured before. `keep_rows` off: the decision log is only counted, which is faster."""
         conditions = conditions or Conditions()
         self.schedule = Schedule()
         self.ledger = Ledger(keep_rows=keep_rows)
         self.cluster = cluster
-        random = Random(f"world {seed}")  # noqa: S311  a simulation
-        self.network = Network(self.schedule, conditions.network, random)
-        self.nodes = {
-            name: SimNode(
-                config,
-                Machine(name, self.schedule, dict(cluster.speeds[name]), random, exclusive=config.backend.exclusive),
-                self.schedule,
-                Clock(self.schedule, *conditions.clocks.get(name, (0.0, 1.0))),
-                self.ledger,
-                loaded=cluster.loaded.get(name, ""),
-            )
-            for name, config in cluster.configs.items()
+        self._random = Random(f"world {seed}")  # noqa: S311  a simulation
+        self.network = Network(self.schedule, conditions.network, self._random)
+        self._clocks = {
+            name: Clock(self.schedule, *conditions.clocks.get(name, (0.0, 1.0))) for name in cluster.configs
         }
+        self._epoch = 0
+        self.masters: list[SimMaster] = []
+        """All that ever were; the last one decides, the one before may still drain."""
+        self.nodes = {name: self._node(name, (known or {}).get(name, Knowledge())) for name in cluster.configs}
+        self.master = self._new_master()
         self._coming = 0
         """Requests that have not come yet."""
         for node in self.nodes.values():
             node.start()
         self.send(traffic)
+
+    def _node(self, name: str, known: Knowledge) -> SimNode:
+        config = self.cluster.configs[name]
+        speeds = dict(self.cluster.speeds[name])
+        machine = Machine(name, self.schedule, speeds, self._random, exclusive=config.backend.exclusive)
+        loaded = self.cluster.loaded.get(name, "")
+        return SimNode(self, config, machine, self._clocks[name], self.ledger, loaded=loaded, known=known)
+
+    def _new_master(self) -> SimMaster:
+        self._epoch += 1
+        name = self.cluster.master
+        settings = LendingSettings.of(self.cluster.configs[name].cluster)
+        master = SimMaster(
+            self,
+            name,
+            self._clocks[name],
+            self.ledger,
+            settings=settings,
+            links=links_of(self.cluster),
+            epoch=self._epoch,
+        )
+        self.masters.append(master)
+        return master
 
     @property
     def now(self) -> float:
@@ -88,46 +120,104 @@ class World:
 
     def crash(self, node: str) -> None:
         """The router of a node is killed."""
-        self.nodes[node].crash()
+        if self.nodes[node].up:
+            self.ledger.note(self.now, f"{node} is killed")
+            self.nodes[node].crash()
+            self.schedule.after(HEALTH_S, self._notice, node)
 
     def restart(self, node: str) -> None:
         """It starts again. One that is up is killed first."""
-        if self.nodes[node].up:
-            self.crash(node)
+        self.crash(node)
+        self.ledger.note(self.now, f"{node} starts")
         self.nodes[node].start()
 
     def cut(self, one: str, other: str) -> None:
         """A partition between two nodes."""
+        self.ledger.note(self.now, f"{one} and {other} are cut off from each other")
         self.network.cut(one, other)
+        self.schedule.after(HEALTH_S, self._notice, other if one == self.cluster.master else one)
+        under_way = [relay for master in self.masters for relay in master.relays.values()]
+        self.schedule.after(self.network.spec.reset_after_s, self._reset, one, other, under_way)
 
     def heal(self, one: str, other: str) -> None:
         """It ends."""
+        self.ledger.note(self.now, f"{one} and {other} see each other again")
         self.network.heal(one, other)
+
+    def crash_master(self, *, clients: bool = False) -> None:
+        """The deciding master is killed and another one starts at once. `clients`: it also had all clients."""
+        self.ledger.note(self.now, "the master is killed" + (" with all clients" if clients else ""))
+        self.master.crash()
+        if clients:
+            for request in self.ledger.requests:
+                if request.ending is None:
+                    node = self.nodes[request.arrival.target.node]
+                    self.schedule.after(self.network.spec.hop_s, node.client_gone, request, Ending.LOST)
+        self.master = self._new_master()
+
+    def roll_master(self) -> None:
+        """Another master takes over; the earlier one drains and finishes what it relays."""
+        self.ledger.note(self.now, "another master takes over")
+        self.master.drain()
+        self.master = self._new_master()
+
+    def relink(self, links: Sequence[Link], settings: LendingSettings | None = None) -> None:
+        """The deciding master and all nodes get other links."""
+        self.ledger.note(self.now, f"{len(links)} links are in force")
+        self.master.configure(settings or LendingSettings.of(self.cluster.configs[self.cluster.master].cluster), links)
+        for node in self.nodes.values():
+            node.relink(links)
+
+    def _notice(self, node: str) -> None:
+        """The master's health poll."""
+        if not self.nodes[node].up or self.network.is_cut(self.cluster.master, node):
+            self.master.node_gone(node)
+
+    def _reset(self, one: str, other: str, under_way: Sequence[object]) -> None:
+        """Connections through a partition that lasts are given up."""
+        if self.network.is_cut(one, other):
+            still = set(map(id, under_way))
+            for relay in [relay for master in self.masters for relay in master.relays.values()]:
+                if id(relay) in still:
+                    relay.reset(one, other)
 
     # Running
 
-    def run(self, until_s: float | None = None) -> None:
-        """Until a time, or (none given) until every request has come and ended. Raises Broken."""
-        schedule = self.schedule
+    def run(self, until_s: float | None = None, *, limit_s: float = inf) -> None:
+        """Until a time, or (none given) until every request has come and ended, at most up to `limit_s`. Raises Broken."""
         if until_s is not None:
-            while (next_at := schedule.next_at()) is not None and next_at <= until_s:
-                schedule.step()
-            schedule.at(until_s, _nothing)
-            schedule.step()
+            self._run_until(until_s)
             return
-        ledger = self.ledger
-        while ledger.open or self._coming:
-            if not schedule.step():
-                break
-            if schedule.steps > MOST_STEPS:
-                raise Broken(f"{MOST_STEPS} events and no end at {schedule.now:.3f} s")
+        schedule, ledger = self.schedule, self.ledger
+        while (ledger.open or self._coming) and schedule.step():
+            if schedule.steps > MOST_STEPS or schedule.now > limit_s:
+                left = [request.id for request in ledger.requests if request.ending is None]
+                raise Broken(
+                    f"no end at {schedule.now:.3f} s after {schedule.steps} events; open: {', '.join(left[:20])}"
+                )
         self.finish()
+
+    def _run_until(self, until_s: float) -> None:
+        schedule = self.schedule
+        while (next_at := schedule.next_at()) is not None and next_at <= until_s:
+            schedule.step()
+        schedule.at(until_s, _nothing)
+        schedule.step()
 
     def finish(self) -> None:
         """Close the books. Raises Broken."""
         self.ledger.check_done()
         for node in self.nodes.values():
             node.machine.close(self.now)
+
+    def check_quiet(self) -> None:
+        """After a run, once everybody has been told: nobody has anything left of it. Raises Broken."""
+        for node in self.nodes.values():
+            if left := node.left_over():
+                raise Broken(f"{node.name} still has {', '.join(left)}")
+        for master in self.masters:
+            if master.relays:
+                raise Broken(f"the master still relays {', '.join(master.relays)}")
 
     def results(self, node: str = "") -> Results:
         """Of all nodes, or of one."""
@@ -146,6 +236,21 @@ class World:
     def _leave(node: SimNode, request: Request) -> None:
         if request.ending is None:
             node.client_gone(request)
+
+
+def links_of(cluster: Cluster) -> tuple[Link, ...]:
+    """All links of a cluster, as the deciding code has them."""
+    return tuple(
+        Link(
+            name=link.name,
+            lane=link.lane,
+            owner=ModelRef(link.owner_node, link.owner_model),
+            helper=ModelRef(link.helper_node, link.helper_model),
+            may_load=link.load_if_unloaded,
+            restore=link.restore_after_borrow,
+        )
+        for link in cluster.configs[cluster.master].links
+    )
 
 
 def _nothing() -> None:

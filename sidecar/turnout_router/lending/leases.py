@@ -177,4 +177,6 @@ def _on_the_wire(held: Held, left_s: float) -> Lease:
         helper_fit=granted.helper_fit,
         service_source=granted.service_source,
         requests=granted.requests,
+        context_window=granted.context_window,
+        vision=granted.vision,
     )

@@ -9,7 +9,6 @@ Invariants:
 * Below `min_samples` in the window there is no fit and no token profile.
 * When every sample did the same work, their mean prices that work and no other.
 * Each lane of a model has its own samples: text and images share no coefficient.
-* With `analytics` off nothing is measured, so nothing is priced.
 * A job whose work nobody stated is no sample. Failed, cut-off and abandoned jobs are not given to `add`.
 * Memory is bounded: `MAX_SAMPLES` a model and lane, `MAX_LOADS` a model.
 
@@ -69,11 +68,8 @@ class Measurements:
         self._loads: dict[str, deque[tuple[float, float]]] = {}
 
     def configure(self, settings: LendingSettings) -> None:
-        """Go on with other settings; what they changed shows in the next answers. Without `analytics` all is forgotten."""
+        """Go on with other settings; what they changed shows in the next answers."""
         self._settings = settings
-        if not settings.analytics:
-            self._windows.clear()
-            self._loads.clear()
 
     def forget(self, model: str) -> None:
         """The model is another one now, or gone."""
@@ -83,11 +79,7 @@ class Measurements:
 
     def add(self, sample: Sample) -> None:
         """A job ended well. One without work or with an impossible time is left out."""
-        if (
-            not self._settings.analytics
-            or sample.work == Work()
-            or not (isfinite(sample.seconds) and sample.seconds >= 0.0)
-        ):
+        if sample.work == Work() or not (isfinite(sample.seconds) and sample.seconds >= 0.0):
             return
         key = sample.model, sample.lane
         window = self._windows.get(key)
@@ -97,8 +89,6 @@ class Measurements:
 
     def add_load(self, model: str, seconds: float, at: float) -> None:
         """A load ended well, whether or not anything was generated afterwards."""
-        if not self._settings.analytics:
-            return
         self._loads.setdefault(model, deque(maxlen=MAX_LOADS)).append((at, seconds))
 
     def prune(self, now: float) -> None:

@@ -38,7 +38,19 @@ def _granted(offer: Offer) -> Granted:
     if offer.outcome is Outcome.PROBE:
         # No speeds: such a lease never holds a request and has no cut-off (spec: Holding a request).
         return Granted(
-            owner.ref, offer.link.helper, offer.link.name, LeaseKind.PROBE, offer.slots, 1, 0.0, None, None, None, None
+            owner=owner.ref,
+            helper=offer.link.helper,
+            link=offer.link.name,
+            kind=LeaseKind.PROBE,
+            slots=offer.slots,
+            requests=1,
+            saving_s=0.0,
+            switch_s=None,
+            owner_fit=None,
+            helper_fit=None,
+            service_source=None,
+            context_window=model.context_window,
+            vision=model.vision,
         )
     return Granted(
         owner=owner.ref,
@@ -52,6 +64,8 @@ def _granted(offer: Offer) -> Granted:
         owner_fit=owner.view.fit,
         helper_fit=model.fit,
         service_source=offer.source,
+        context_window=model.context_window,
+        vision=model.vision,
     )
 
 

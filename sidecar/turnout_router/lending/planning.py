@@ -72,6 +72,10 @@ class Granted:
     owner_fit: Fit | None
     helper_fit: Fit | None
     service_source: ServiceSource | None
+    context_window: int | None = None
+    """The helper's."""
+    vision: bool = False
+    """Whether the helper reads images."""
 
 
 @dataclass(frozen=True, slots=True)
