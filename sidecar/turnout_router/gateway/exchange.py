@@ -8,12 +8,8 @@ Invariants:
 * `stats.inflight` is the number of exchanges that are open, whatever way they end.
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import Protocol
-
-import orjson
-from pydantic import ValidationError
 
 from turnout_api.wire import (
     LENT_HEADER,
@@ -22,7 +18,6 @@ from turnout_api.wire import (
     REQUEST_ID,
     SERVE_PREFIX,
     STAGE_HEADER,
-    ErrorBody,
 )
 from turnout_router.access import ClusterTokens
 from turnout_router.cluster.peers import ask_with_token
@@ -31,7 +26,7 @@ from turnout_router.families import errors
 from turnout_router.families.errors import GatewayError
 from turnout_router.families.usage import job_of
 from turnout_router.gateway import assembled
-from turnout_router.gateway.attempt import AttemptFailed, Outgoing
+from turnout_router.gateway.attempt import AttemptFailed, Outgoing, of_node, of_upstream
 from turnout_router.gateway.lent import RETURNED, Answered, HandedBack, Lender, lend_out
 from turnout_router.gateway.measured import Measured
 from turnout_router.gateway.select import EndpointStats, Key
@@ -40,10 +35,7 @@ from turnout_router.runtime import interface as runtime_interface
 from turnout_router.runtime.interface import Claim, LentClaim, NodeRuntime, OffloadReturned, RuntimeRefusal
 from turnout_router.upstream.decoding import decoded
 from turnout_router.upstream.interface import (
-    BodyTooLarge,
     Headers,
-    Interrupted,
-    NotSent,
     Origin,
     UpstreamClient,
     UpstreamError,
@@ -51,27 +43,6 @@ from turnout_router.upstream.interface import (
     UpstreamResponse,
     UpstreamTimeout,
 )
-
-MAX_ERROR_BYTES = 1024 * 1024
-ERROR_TIMEOUT_S = 5.0
-"""A slave whose error does not come to its end has said enough with its status."""
-STAGE_UNSENT = b"unsent"
-STAGE_SENT = b"sent"
-
-_SAID_BY_SLAVES: dict[str, type[GatewayError]] = {
-    kind.code: kind
-    for kind in (
-        errors.QueueFull,
-        errors.QueueTimeout,
-        errors.NotReady,
-        errors.LoadFailed,
-        errors.Draining,
-        errors.NothingServing,
-        errors.BackendUnreachable,
-        errors.BackendBroke,
-        errors.BackendTimeout,
-    )
-}
 
 
 class OnClose(Protocol):
@@ -147,7 +118,7 @@ class Exchanges:
                     return Exchange(answer.response, claim.queued_s, _closing(ended), lent_to=answer.lent_to)
                 claim = answer
         except OffloadReturned as back:
-            raise HandedBack(RETURNED, str(back)) from back
+            raise HandedBack(RETURNED, back.reason) from back
         except RuntimeRefusal as refusal:
             raise AttemptFailed(error_of_refusal(refusal), unsent=True) from refusal
         return await self._ask_backend(claim, request, ended, linked=linked)
@@ -234,36 +205,6 @@ def _to_backend(claim: Claim, request: Outgoing) -> UpstreamRequest:
     headers: Headers = [*request.headers, (REQUEST_ID.encode(), request.request_id.encode())]
     body = request.body_for(claim.backend_model) if request.body_for else None
     return UpstreamRequest(request.method, request.path, headers, body)
-
-
-async def of_node(response: UpstreamResponse, stage: bytes) -> AttemptFailed:
-    """Another router's own error, said again as ours; the answer is closed."""
-    try:
-        async with asyncio.timeout(ERROR_TIMEOUT_S):
-            body = await response.read_all(MAX_ERROR_BYTES)
-    except (TimeoutError, BodyTooLarge, Interrupted):
-        body = b""
-    finally:
-        response.close()
-    if response.status == 401:
-        return AttemptFailed(errors.BackendUnreachable("the model's node did not let the gateway in"), unsent=True)
-    try:
-        said = ErrorBody.model_validate(orjson.loads(body))
-    except (orjson.JSONDecodeError, ValidationError):
-        said = ErrorBody(code="backend_broke", message="the node's answer could not be read")
-    retry = response.header(b"retry-after")
-    kind = _SAID_BY_SLAVES.get(said.code, errors.BackendBroke)
-    error = kind(said.message, retry_after_s=float(retry) if retry.isdigit() else None)
-    return AttemptFailed(error, unsent=stage == STAGE_UNSENT)
-
-
-def of_upstream(error: UpstreamError) -> AttemptFailed:
-    """A failed exchange, as clients are told."""
-    if isinstance(error, NotSent):
-        return AttemptFailed(errors.BackendUnreachable("the model's backend cannot be reached"), unsent=True)
-    if isinstance(error, UpstreamTimeout):
-        return AttemptFailed(errors.BackendTimeout("the model's backend did not answer in time"), unsent=False)
-    return AttemptFailed(errors.BackendBroke("the model's backend ended the exchange before it answered"), unsent=False)
 
 
 def error_of_refusal(refusal: RuntimeRefusal) -> GatewayError:

@@ -11,11 +11,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from turnout_api.lending import LEASE_HEADER, OFFLOAD_HEADER, PATH_HEADER
-from turnout_api.wire import LENT_HEADER, NODE_HEADER, NODE_PREFIX, REQUEST_ID, LentStopped, StopLent
+from pydantic import ValidationError
+
+from turnout_api.lending import LEASE_HEADER, OFFLOAD_HEADER, PATH_HEADER, Reason
+from turnout_api.wire import (
+    LENT_HEADER,
+    NODE_HEADER,
+    NODE_PREFIX,
+    REQUEST_ID,
+    STAGE_HEADER,
+    ErrorBody,
+    LentStopped,
+    StopLent,
+)
 from turnout_router.access import ClusterTokens
+from turnout_router.cluster.messages import read
 from turnout_router.cluster.peers import PeerFailed, Peers, ask_with_token
-from turnout_router.gateway.attempt import Outgoing
+from turnout_router.gateway.attempt import STAGE_UNSENT, Outgoing, of_node
 from turnout_router.runtime.effects import LentEnding
 from turnout_router.runtime.interface import Claim, LentClaim, NodeRuntime
 from turnout_router.upstream.interface import (
@@ -45,10 +57,11 @@ log = logging.getLogger(__name__)
 class HandedBack(Exception):
     """The lent request was not answered, and runs nowhere: its owner serves it."""
 
-    def __init__(self, word: str, why: str = "") -> None:
-        """`word` of the header `x-turnout-offload`."""
-        super().__init__(why or word)
+    def __init__(self, word: str, reason: Reason | None = None) -> None:
+        """`word` of the header `x-turnout-offload`; `reason` for the decision log, where it says more."""
+        super().__init__(reason or word)
         self.word = word
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +112,12 @@ class RemoteLender:
         response = await ask_with_token(self._client, self._tokens, Origin.of(self._master_url()), relay)
         began()
         answer = await whole(response, MAX_LENT_ANSWER_BYTES)
-        if word := handed_back(answer):
-            raise HandedBack(word)
+        if back := handed_back(answer):
+            raise back
+        if stage := answer.header(STAGE_HEADER.encode()):
+            if stage == STAGE_UNSENT:  # the master itself could not take it
+                raise HandedBack(REFUSED, Reason.FORWARD_FAILED)
+            raise await of_node(answer, stage)
         return Answered(answer, answer.header(LENT_HEADER.encode()).decode("utf-8", "replace"))
 
     async def stop(self, lease: str, request_id: str) -> None:
@@ -113,9 +130,16 @@ class RemoteLender:
             log.warning("request %s runs here although its helper may still run it: %s", request_id, error)
 
 
-def handed_back(answer: WholeAnswer) -> str:
-    """The word of an answer that hands a request back; empty = it is an answer."""
-    return answer.header(OFFLOAD_HEADER.encode()).decode("ascii", "replace") if answer.status == CONFLICT else ""
+def handed_back(answer: WholeAnswer) -> HandedBack | None:
+    """What an answer says that hands a request back; None = it is an answer."""
+    word = answer.header(OFFLOAD_HEADER.encode()).decode("ascii", "replace")
+    if answer.status != CONFLICT or not word:
+        return None
+    try:
+        reason = Reason(read(ErrorBody, answer.body).message)
+    except (ValidationError, ValueError):
+        reason = None  # of another version; the word is enough
+    return HandedBack(word, reason)
 
 
 async def lend_out(runtime: NodeRuntime, lender: Lender, lent: LentClaim, request: Outgoing) -> Answered | Claim:
@@ -124,16 +148,17 @@ async def lend_out(runtime: NodeRuntime, lender: Lender, lent: LentClaim, reques
     Raises RuntimeRefusal, AttemptFailed, and CancelledError when the client left: then the helper is told.
     """
     lease = lent.lease.id
+    stop = asyncio.ensure_future(lent.stop)
     going = asyncio.ensure_future(lender.lend(lease, lent.model, request, lambda: runtime.lent_began(lent)))
     try:
-        either: list[asyncio.Future[Any]] = [going, asyncio.ensure_future(lent.stop)]
+        either: list[asyncio.Future[Any]] = [going, stop]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if not going.done():
-            await lender.stop(lease, request.request_id)
-            # what arrived while the helper was asked is an answer, or says what the helper said
-            ending = await _give_up(going) or LentEnding.STOPPED
+        if going.done():
+            ending, reason = await _ending_of(going, lender, lease, request.request_id)
         else:
-            ending = await _ending_of(going, lender, lease, request.request_id)
+            await lender.stop(lease, request.request_id)
+            # what arrived while the helper was asked to stop is an answer all the same
+            ending, reason = await _give_up(going), stop.result()
     except BaseException:
         going.cancel()
         await asyncio.gather(going, return_exceptions=True)
@@ -142,31 +167,34 @@ async def lend_out(runtime: NodeRuntime, lender: Lender, lent: LentClaim, reques
     if ending is LentEnding.SERVED:
         runtime.lent_over(lent, ending)
         return going.result()
-    return await runtime.lent_back(lent, ending)
+    return await runtime.lent_back(lent, ending, reason)
 
 
-async def _give_up(going: asyncio.Future[Answered]) -> LentEnding | None:
-    """End the way there; SERVED when the answer was faster."""
+async def _give_up(going: asyncio.Future[Answered]) -> LentEnding:
     going.cancel()
     await asyncio.gather(going, return_exceptions=True)
     served = not going.cancelled() and going.exception() is None
-    return LentEnding.SERVED if served else None
+    return LentEnding.SERVED if served else LentEnding.STOPPED
 
 
-async def _ending_of(going: asyncio.Future[Answered], lender: Lender, lease: str, request_id: str) -> LentEnding:
+_How = tuple[LentEnding, Reason | None]
+
+
+async def _ending_of(going: asyncio.Future[Answered], lender: Lender, lease: str, request_id: str) -> _How:
     """How a way that ended by itself ended."""
     match going.exception():
         case None:
-            return LentEnding.SERVED
-        case HandedBack(word=word):
-            return _ENDINGS.get(word, LentEnding.RETURNED)
+            return LentEnding.SERVED, None
+        case HandedBack(word=word, reason=reason):
+            # what a helper gave as its reason stands in its own row; the owner's says that it was returned
+            return _ENDINGS.get(word, LentEnding.RETURNED), reason if word == REFUSED else None
         case NotSent():
-            return LentEnding.REFUSED  # the master never saw it
+            return LentEnding.REFUSED, Reason.FORWARD_FAILED  # the master never saw it
         case UpstreamError() | BodyTooLarge():
             await lender.stop(lease, request_id)
-            return LentEnding.FAILED
+            return LentEnding.FAILED, Reason.FORWARD_FAILED
         case _:
-            return LentEnding.SERVED  # an error that is the request's answer: `result` raises it
+            return LentEnding.SERVED, None  # an error that is the request's answer: `result` raises it
 
 
 _ENDINGS: Final = {

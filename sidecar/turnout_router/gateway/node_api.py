@@ -35,9 +35,9 @@ from turnout_router.families import errors, headers
 from turnout_router.families.errors import GatewayError
 from turnout_router.gateway import endings, loading
 from turnout_router.gateway.answers import json_response, node_error_response, to_multidict
-from turnout_router.gateway.attempt import AttemptFailed, Outgoing
+from turnout_router.gateway.attempt import STAGE_SENT, STAGE_UNSENT, AttemptFailed, Outgoing
 from turnout_router.gateway.borrowed import borrow_of
-from turnout_router.gateway.exchange import STAGE_SENT, STAGE_UNSENT, Exchange
+from turnout_router.gateway.exchange import Exchange
 from turnout_router.gateway.intake import read_body, request_id_of
 from turnout_router.gateway.lent import CONFLICT, HandedBack
 from turnout_router.gateway.offload_api import OffloadApi, handed_back_response, refused

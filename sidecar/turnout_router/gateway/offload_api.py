@@ -17,6 +17,7 @@ from turnout_api.wire import (
     LENT_HEADER,
     NODE_HEADER,
     NODE_PREFIX,
+    STAGE_HEADER,
     Decisions,
     ErrorBody,
     LinksPush,
@@ -27,8 +28,7 @@ from turnout_router.cluster.messages import read, written
 from turnout_router.cluster.peers import PeerFailed
 from turnout_router.families import errors, headers
 from turnout_router.gateway.answers import json_response, node_error_response, to_multidict
-from turnout_router.gateway.attempt import AttemptFailed, Outgoing
-from turnout_router.gateway.exchange import STAGE_SENT, STAGE_UNSENT
+from turnout_router.gateway.attempt import STAGE_SENT, STAGE_UNSENT, AttemptFailed, Outgoing
 from turnout_router.gateway.intake import read_body, request_id_of
 from turnout_router.gateway.lent import CONFLICT, HandedBack
 from turnout_router.gateway.outgoing import renamed
@@ -138,7 +138,9 @@ class OffloadApi:
         return web.Response(status=answered.response.status, headers=answer, body=await answered.response.read())
 
     def _not_a_master(self) -> web.Response:
-        return refused(409, "not_a_master", f"{self._router.config.cluster.node_id} is no master")
+        response = refused(409, "not_a_master", f"{self._router.config.cluster.node_id} is no master")
+        response.headers[STAGE_HEADER] = STAGE_UNSENT.decode()
+        return response
 
 
 def refused(status: int, code: str, message: str) -> web.Response:

@@ -24,8 +24,8 @@ from turnout_router.cluster.registry import Registry
 from turnout_router.families import errors
 from turnout_router.families.names import ModelNames, NdjsonRewriter, SseRewriter
 from turnout_router.gateway import endings
-from turnout_router.gateway.attempt import AttemptFailed, Outgoing
-from turnout_router.gateway.exchange import STAGE_UNSENT, Exchanges, of_node
+from turnout_router.gateway.attempt import STAGE_UNSENT, AttemptFailed, Outgoing, of_node
+from turnout_router.gateway.exchange import Exchanges
 from turnout_router.gateway.lent import (
     MAX_LENT_ANSWER_BYTES,
     REFUSED,
@@ -84,7 +84,7 @@ class Relays:
         """Have the helper of the lease answer, under the owner's name. Raises HandedBack and AttemptFailed."""
         admission = self._service.admit(lease, owner_node, request.request_id)
         if isinstance(admission, RelayRefused):
-            raise HandedBack(REFUSED, admission.reason.value)
+            raise HandedBack(REFUSED, admission.reason)
         admitted, relayed = admission
         self._remember(request.request_id, admitted.helper)
         refused: Reason | None = None
@@ -98,7 +98,7 @@ class Relays:
             return Answered(answer, self._name_of(admitted.helper.node))
         except _NotPassedOn as failure:
             refused = failure.reason
-            raise HandedBack(REFUSED, failure.reason.value) from failure
+            raise HandedBack(REFUSED, failure.reason) from failure
         finally:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
@@ -146,8 +146,8 @@ class Relays:
             log.warning("request %s at %s broke off: %s", request.request_id, admitted.helper.node, error)
             await self._try_to_stop(admitted.helper.node, StopLent(request_id=request.request_id, lease=lease))
             raise _NotPassedOn(Reason.FORWARD_FAILED) from error
-        if word := handed_back(answer):
-            raise HandedBack(word)
+        if back := handed_back(answer):
+            raise back
         return answer
 
     async def _serve_here(self, lease: str, admitted: Admitted, request: Outgoing) -> WholeAnswer:

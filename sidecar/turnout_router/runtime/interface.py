@@ -147,7 +147,7 @@ class NodeRuntime(Protocol):
     def lent_over(self, lent: LentClaim, ending: "LentEnding") -> None:
         """It has been served, or its client left."""
 
-    async def lent_back(self, lent: LentClaim, ending: "LentEnding") -> Claim:
+    async def lent_back(self, lent: LentClaim, ending: "LentEnding", reason: Reason | None = None) -> Claim:
         """It came back: wait for a slot here, with the time of its first arrival. As `claim` otherwise."""
 
     def take_leases(self, answer: LeaseAnswer) -> None:

@@ -185,11 +185,11 @@ class LocalRuntime(NodeRuntime):
         del self._lent[ticket]
         self._carry_out(self._core.lent_ended(ticket, ending, _now()))
 
-    async def lent_back(self, lent: LentClaim, ending: LentEnding) -> Claim:
+    async def lent_back(self, lent: LentClaim, ending: LentEnding, reason: Reason | None = None) -> Claim:
         """It came back: wait for a slot here. Raises RuntimeRefusal."""
         ticket = _ticket_of(lent)
         del self._lent[ticket]
-        answer = await self._answer(ticket, self._core.lent_ended(ticket, ending, _now()))
+        answer = await self._answer(ticket, self._core.lent_ended(ticket, ending, _now(), reason))
         assert isinstance(answer, _Held)  # noqa: S101  what came back is not lent again
         return answer
 

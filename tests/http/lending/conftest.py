@@ -31,8 +31,14 @@ class Asked:
     model: str
     body: bytes
     reply: "asyncio.Future[web.Response]"
+    request: web.Request
     left: asyncio.Event = field(default_factory=asyncio.Event)
     """The router closed the connection before the answer."""
+
+    def cut(self) -> None:
+        """Break the connection off."""
+        assert self.request.transport is not None
+        self.request.transport.abort()
 
     def answer(self, text: str = "hello", *, status: int = 200, **headers: str) -> None:
         """End it well (or with another status)."""
@@ -81,6 +87,7 @@ class Bench:
             json.loads(body)["model"],
             body,
             asyncio.get_running_loop().create_future(),
+            request,
         )
         async with self._arrived:
             self.seen.append(asked)

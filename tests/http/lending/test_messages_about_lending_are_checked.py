@@ -1,0 +1,85 @@
+"""The paths of lending take messages that they understand, from routers, and say what is wrong with others."""
+
+from typing import Any
+
+import aiohttp
+import pytest
+
+EVENT = {
+    "node": "own", "model": "o-local", "lane": "Text", "trigger": "enqueued", "seq": 1, "held_count": 0,
+    "lendable_count": 0, "of_a_later_version": {"x": 1},
+}  # fmt: skip
+
+
+async def test_an_event_is_answered_by_what_may_be_lent(scene: Any) -> None:
+    world = await scene(granted=False)
+    answered = await world.post(world.master, "offload/event", EVENT)
+    assert answered.status == 200
+    assert (answered.body["model"], answered.body["leases"]) == ("o-local", [])
+    assert answered.body["epoch"] > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "named"),
+    [
+        ("offload/event", {**EVENT, "held_count": "many"}, "held_count"),
+        ("offload/event", b"{", "JSON"),
+        ("offload/lease", {"epoch": 1, "seq": 1}, "model"),
+        ("offload/stop", {}, "request_id"),
+        ("offload/relay", {}, "x-turnout-lease"),
+    ],
+)
+async def test_a_message_that_cannot_be_read_is_a_400_that_says_why(
+    scene: Any, path: str, body: Any, named: str
+) -> None:
+    world = await scene(granted=False)
+    refused = await world.post(world.master, path, body)
+    assert (refused.status, refused.body["code"]) == (400, "invalid_body")
+    assert named in refused.body["message"]
+
+
+async def test_links_with_a_setting_that_cannot_be_are_refused_and_change_nothing(scene: Any) -> None:
+    world = await scene(granted=False)
+    before = world.owner.in_force
+    push = {"generation": 0, "links": [], "settings": {"scheduling_backend_depth": 0}}
+    refused = await world.post(world.owner, "links", push)
+    assert refused.status == 400
+    assert "scheduling_backend_depth" in refused.body["message"]
+    assert world.owner.in_force == before
+
+
+async def test_each_path_says_whose_it_is(scene: Any) -> None:
+    world = await scene(granted=False)
+    for path, body in (("offload/event", EVENT), ("offload/relay", {})):
+        refused = await world.post(world.owner, path, body)
+        assert (refused.status, refused.body["code"]) == (409, "not_a_master")
+    refused = await world.post(world.master, "links", {"generation": 0, "links": []})
+    assert (refused.status, refused.body["code"]) == (409, "not_a_slave")
+
+
+async def test_a_relay_without_a_live_lease_goes_back_to_its_owner_with_a_row(scene: Any) -> None:
+    world = await scene(granted=False)
+    headers = {
+        "x-turnout-lease": "nobody-s", "x-turnout-path": "/v1/chat/completions", "x-request-id": "lost",
+        "x-turnout-node": "own",
+    }  # fmt: skip
+    refused = await world.post(world.master, "offload/relay", {"model": "o-local"}, **headers)
+    assert (refused.status, refused.headers["x-turnout-offload"]) == (409, "refused")
+    (row,) = world.rows(world.master, "relay_refused")
+    assert (row.kind, row.reason, row.request_id, row.owner_node) == ("dispatch", "no_live_lease", "lost", "own")
+
+
+@pytest.mark.parametrize("path", ["offload/event", "offload/lease", "offload/relay", "offload/stop", "links"])
+async def test_nobody_without_the_clusters_token_is_heard(scene: Any, path: str) -> None:
+    world = await scene(granted=False)
+    async with aiohttp.ClientSession() as session:
+        url = f"http://127.0.0.1:{world.master.port}/router/v1/node/{path}"
+        async with session.post(url, json={}, headers={"Authorization": "Bearer other-0123456789abc"}) as got:
+            assert got.status == 401
+
+
+async def test_the_queue_says_what_the_master_needs_to_decide(scene: Any) -> None:
+    world = await scene(granted=False)
+    state = (await world.get(world.helper, "queue")).body["lending"]
+    assert (state["node"], state["accepting"], state["borrowed"]) == ("hlp", True, [])
+    assert [model["model"] for model in state["models"]] == ["h-local"]
