@@ -17,6 +17,7 @@ A restore is an own load. A load for borrowed work is not, unless own work comes
 """
 
 from collections import deque
+from dataclasses import dataclass
 
 from turnout_api.lending import BorrowedJob, DecisionRow, LinkedModel, Outcome, Reason, RowKind
 from turnout_api.vocabulary import Lane
@@ -35,6 +36,16 @@ WAITS_S = 3600.0
 """How long a wait of own work behind borrowed work is remembered."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Behind:
+    """What an own request met."""
+
+    met: Ticket | None
+    """The borrowed request that it waits for; None = that one has left and only its load goes on."""
+    in_backend: int
+    """Borrowed requests at the backend."""
+
+
 class HelperSide:
     """The borrowed work of a node, and what is known of its own."""
 
@@ -46,8 +57,8 @@ class HelperSide:
         """Borrowed, and not yet at a backend."""
         self.running: dict[Ticket, ModelState] = {}
         """Borrowed, at a backend."""
-        self._behind: dict[Ticket, int] = {}
-        """Own requests that met borrowed work when they arrived, with how many were at the backend."""
+        self._behind: dict[Ticket, _Behind] = {}
+        """Own requests that met borrowed work when they arrived."""
         self._own_since = now
         """End of the last own request or load."""
         self._own_arrived: float | None = None
@@ -62,11 +73,15 @@ class HelperSide:
         if self._own_arrived is not None:
             self._gaps.append(now - self._own_arrived)
         self._own_arrived = now
-        self.own_wish(now)
-        if self.running or self._loads_for_others():
+        if self.running or self.waiting or self._loads_for_others():
+            met = next(iter(self.running), None) or next(iter(self.waiting), None)
+            self.own_wish(now)
             exclusive = self._board.plan.exclusive
-            if exclusive or model.borrowed_running or model.unit.phase is Phase.LOADING:
-                self._behind[ticket] = len(self.running) if exclusive else model.borrowed_running
+            if self._is_in_the_way(model):
+                in_backend = len(self.running) if exclusive else model.borrowed_running
+                self._behind[ticket] = _Behind(met, in_backend)
+        else:
+            self.restore.cancel()
 
     def own_wish(self, now: float) -> None:
         """The node wants its runtime for itself."""
@@ -77,10 +92,10 @@ class HelperSide:
     def own_granted(self, ticket: Ticket, model: ModelState, now: float) -> None:
         """An own request has reached the backend."""
         model.unit.borrowed = False
-        if self._behind and ticket in self._behind:
-            row = self._row(Outcome.NATIVE_WAITED_BEHIND_BORROWED, ticket)
-            row.waited_s = now - ticket.since
-            row.borrowed_in_backend = self._behind[ticket]
+        if self._behind and (behind := self._behind.get(ticket)) is not None:
+            row = self._row(Outcome.NATIVE_WAITED_BEHIND_BORROWED, behind.met or ticket)
+            row.request_id, row.waited_s = ticket.request_id, now - ticket.since
+            row.borrowed_in_backend = behind.in_backend
             self._board.effects.append(Write(row))
 
     def own_began(self, ticket: Ticket, now: float) -> None:
@@ -159,11 +174,15 @@ class HelperSide:
         model = self.running.pop(ticket, None)
         if model is not None:
             model.borrowed_running -= 1
-        self._borrowed_ended = now
         self.rest(now)
 
     def rest(self, now: float) -> None:
         """Borrowed work, or a load for it, has ended: what it displaced may go back soon."""
+        self._borrowed_ended = now
+        self.postpone_restore(now)
+
+    def postpone_restore(self, now: float) -> None:
+        """Look whether the node is quiet once the delay has passed."""
         if self.restore.unit:
             unit = self._board.units.get(self.restore.unit)
             load_s = None if unit is None else self.load_s_of(unit.spec.id)
@@ -177,12 +196,14 @@ class HelperSide:
                 self.restore.cancel()
             return False
         if self._board.plan.exclusive:
-            loaded = self._board.loaded()
-            self.restore.displaced(loaded[0].spec.id if loaded else "", wanted=ticket.borrow.restore)
+            for unit in self._board.loaded():
+                self.restore.displaced(unit.spec.id, own=not unit.borrowed, wanted=ticket.borrow.restore)
         return True
 
     def hand_back(self, tickets: list[Ticket], reason: Reason, now: float, detail: str = "") -> None:
         """These have not claimed the runtime and are not going to."""
+        if not tickets:
+            return
         for ticket in tickets:
             model = self.waiting.pop(ticket)
             del model.waiting[ticket]
@@ -263,6 +284,12 @@ class HelperSide:
                 )
             )
         return tuple(found)
+
+    def _is_in_the_way(self, model: ModelState) -> bool:
+        """Whether an own request for this model has to wait for borrowed work, or for a load for it."""
+        if self._board.plan.exclusive:
+            return bool(self.running) or self._loads_for_others()
+        return model.borrowed_running > 0 or (model.unit.phase is Phase.LOADING and model.unit.borrowed)
 
     def _loads_for_others(self) -> bool:
         return any(unit.phase is Phase.LOADING and unit.borrowed for unit in self._board.units.values())

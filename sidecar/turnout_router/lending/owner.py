@@ -460,6 +460,8 @@ class Owners:
                 )
                 for ticket in model.waiting:
                     queue.arrived(ticket)
+                if model.waiting:
+                    queue.tell(Trigger.ENQUEUED)
             queue.lane, queue.retired = lanes[name], False
         for name, queue in list(self.queues.items()):
             if name not in lanes or name not in self._board.models:

@@ -22,12 +22,11 @@ class Restore:
         """A link of this run asks for the restore."""
         self.due: float | None = None
 
-    def displaced(self, unit: str, *, wanted: bool) -> None:
-        """A load for borrowed work has begun and pushes this out; empty = nothing was loaded."""
-        if not self.unit:
+    def displaced(self, unit: str, *, own: bool, wanted: bool) -> None:
+        """A load for borrowed work has begun and pushes this out. `own` = borrowing had not put it there."""
+        if own and not self.unit:
             self.unit = unit
-        if self.unit:
-            self.wanted = self.wanted or wanted
+        self.wanted = bool(self.unit) and (self.wanted or wanted)
         self.due = None
 
     def wait(self, now: float, delay_s: float) -> None:

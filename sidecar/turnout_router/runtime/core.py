@@ -459,13 +459,14 @@ class RuntimeCore:
             return
         unit = self._board.units.get(restore.unit)
         model = None if unit is None else next(self._board.of(unit), None)
-        if unit is None or model is None or unit.phase is not Phase.ABSENT or self._board.draining:
+        if unit is None or model is None or self._board.draining:
             restore.cancel()
         elif self.busy or self._board.is_moving() or not self._loading.can_go(unit, now):
-            self._helper.rest(now)
+            self._helper.postpone_restore(now)
         else:
             restore.cancel()
-            self._loading.begin(unit, model.spec.id, now, restore=True)
+            if unit.phase is Phase.ABSENT:
+                self._loading.begin(unit, model.spec.id, now, restore=True)
 
     # Loading
 
