@@ -10,11 +10,10 @@ Events are coalesced: one is on its way to the master and one waits behind it, w
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from turnout_api.lending import (
     DecisionRow,
-    DrainParts,
     Fit,
     Lease,
     LeaseAnswer,
@@ -27,19 +26,16 @@ from turnout_api.lending import (
     Reason,
     RowKind,
     Trigger,
-    Work,
 )
 from turnout_api.vocabulary import Lane
+from turnout_router.lending.backlog import Backlog
 from turnout_router.lending.effects import Write
 from turnout_router.lending.hold import Hold, Prospect
 from turnout_router.lending.lent import Lent, Out, seconds_at_helper
 from turnout_router.lending.measure import Measurements
 from turnout_router.lending.owner_leases import Changes, Held, Leases
-from turnout_router.runtime.effects import Estimate, Lend, News, StopLent, Ticket
+from turnout_router.runtime.effects import Lend, News, StopLent, Ticket
 from turnout_router.runtime.state import Board, ModelState
-
-RE_ESTIMATE = 4
-"""All that waits is estimated anew after a quarter as many events as requests wait: each event pays for four of them."""
 
 
 @dataclass(slots=True)
@@ -51,42 +47,25 @@ class _Telling:
     on_its_way: bool = False
 
 
-@dataclass(slots=True)
-class _Sums:
-    """What an event says of those who wait."""
-
-    count: int = 0
-    lendable: int = 0
-    with_image: int = 0
-    tokens: float = 0.0
-    tokens_are_bytes: bool = False
-    input_tokens: float = 0.0
-    output_tokens: float = 0.0
-    pixel_steps: float = 0.0
-    first: Work | None = None
-    seconds: float | None = 0.0
-    known: dict[Work, float | None] = field(default_factory=dict)
-
-
 class OwnerQueue:
     """One owner model of this node."""
 
     def __init__(self, board: Board, measurements: Measurements, model: ModelState, lane: Lane, instance: str) -> None:
-        self.model = model
-        self.lane = lane
+        self.backlog = Backlog(measurements, model, lane)
         self.retired = False
         """It owns no link any more; it is kept while something that it lent is out."""
         self.lent = Lent()
         self._board = board
-        self._measurements = measurements
         self._instance = instance
         self._leases = Leases()
         self._telling = _Telling()
         self._hold: Hold | None = None
         self._overruled: Ticket | None = None
         """The request that was held until its helper was late: it is not held again."""
-        self._fit: Fit | None = None
-        self._events_since_estimate = 0
+
+    @property
+    def model(self) -> ModelState:
+        return self.backlog.model
 
     @property
     def name(self) -> str:
@@ -98,10 +77,6 @@ class OwnerQueue:
         return None if self._hold is None else self._hold.ticket
 
     # Telling the master
-
-    def arrived(self, ticket: Ticket) -> None:
-        """A request is about to wait."""
-        ticket.estimate = self._estimate(ticket)
 
     def tell(self, trigger: Trigger) -> None:
         """The master is to know: at once, or when it has answered the event before."""
@@ -131,90 +106,28 @@ class OwnerQueue:
     def report(self, trigger: Trigger, now: float) -> QueueEvent:
         """The queue as it is now."""
         self._telling.seq += 1
-        fit = self._measurements.fit(self.name, now, self.lane)
-        self._refresh(fit)
-        sums = self._sum_up(fit)
-        n = sums.lendable
+        fit = self.backlog.fit(now)
+        sums = self.backlog.sum_up(fit)
         return QueueEvent(
             node=self._board.plan.node,
             model=self.name,
-            lane=self.lane,
+            lane=self.backlog.lane,
             trigger=trigger,
             seq=self._telling.seq,
             held_count=sums.count,
-            lendable_count=n,
+            lendable_count=sums.lendable,
             first_work=sums.first,
-            mean_work=Work(sums.input_tokens / n, sums.output_tokens / n, sums.pixel_steps / n) if n else None,
-            mean_tokens=sums.tokens / n if n and self.lane is Lane.TEXT else None,
+            mean_work=sums.mean_work,
+            mean_tokens=sums.mean_tokens if self.backlog.lane is Lane.TEXT else None,
             tokens_are_bytes=sums.tokens_are_bytes,
-            needs_vision=n > 0 and sums.with_image == n,
-            drain_parts=self._drain(fit, sums.seconds, now),
+            needs_vision=0 < sums.lendable == sums.with_image,
+            drain_parts=self.backlog.drain_parts(fit, sums.seconds, now),
             pipe=tuple(PipeJob(ticket.request_id, _elapsed(ticket, now)) for ticket in self.model.pipe),
             lent=tuple(
                 LentJob(out.ticket.request_id, out.lease.helper, now - out.at) for out in self.lent.all.values()
             ),
             instance=self._instance,
         )
-
-    def _sum_up(self, fit: Fit | None) -> _Sums:
-        sums = _Sums()
-        if fit is None:
-            sums.seconds = None
-        for ticket in self.model.waiting:
-            if ticket.borrow is not None:
-                break  # own and borrowed work never wait at once
-            sums.count += 1
-            estimate = ticket.estimate
-            if fit is not None and sums.seconds is not None:
-                seconds = None if estimate is None else _cached(fit, estimate.work, sums.known)
-                sums.seconds = None if seconds is None else sums.seconds + seconds
-            if estimate is not None and self._lendable(ticket):
-                work = estimate.work
-                sums.first = sums.first or work
-                sums.lendable += 1
-                sums.with_image += ticket.job is not None and ticket.job.has_images
-                sums.tokens += estimate.tokens
-                sums.tokens_are_bytes |= estimate.tokens_are_bytes
-                sums.input_tokens += work.input_tokens
-                sums.output_tokens += work.output_tokens
-                sums.pixel_steps += work.pixel_steps
-        return sums
-
-    def _drain(self, fit: Fit | None, rest_s: float | None, now: float) -> DrainParts | None:
-        """Seconds to do alone what is in the pipe and what waits; None = some of it is unpriced."""
-        if fit is None or rest_s is None:
-            return None
-        pipe_s = 0.0
-        for ticket in self.model.pipe:
-            seconds = None if ticket.estimate is None else fit.seconds(ticket.estimate.work)
-            if seconds is None:
-                return None
-            if ticket.began_at is None:
-                rest_s += seconds
-            else:
-                pipe_s += max(0.0, seconds - (now - ticket.began_at))
-        return DrainParts(pipe_s, rest_s)
-
-    def _estimate(self, ticket: Ticket) -> Estimate | None:
-        if ticket.job is None:
-            return None
-        work = self._measurements.work_of(self.name, ticket.job)
-        if self.lane is not Lane.TEXT:
-            return Estimate(work, 0.0)
-        return Estimate(work, *self._measurements.tokens_of(self.name, ticket.job))
-
-    def _refresh(self, fit: Fit | None) -> None:
-        """Estimate anew what waits, now and then, and when the first fit is there: it comes with the first profile."""
-        self._events_since_estimate += 1
-        appeared = (fit is None) is not (self._fit is None)
-        self._fit = fit
-        if appeared or RE_ESTIMATE * self._events_since_estimate >= len(self.model.waiting):
-            self._events_since_estimate = 0
-            for ticket in self.model.waiting:
-                ticket.estimate = self._estimate(ticket)
-            if appeared:
-                for ticket in self.model.pipe:
-                    ticket.estimate = self._estimate(ticket)
 
     # Leases
 
@@ -282,28 +195,22 @@ class OwnerQueue:
         if self._board.plan.lending.first_that_gains and held.lease.kind is LeaseKind.PRICED:
             return self._first_that_gains(held, now)
         for ticket in self.model.waiting:
-            if self._lendable(ticket) and _fits(ticket, held.lease):
+            if self.backlog.lendable(ticket) and _fits(ticket, held.lease):
                 return ticket
         return None
 
     def _first_that_gains(self, held: Held, now: float) -> Ticket | None:
         """The first that the helper would finish sooner than the owner; without speeds the first that fits."""
         fit = self._owner_fit(held.lease, now)
-        own_s = self._remaining_s(fit, now)
+        own_s = self.backlog.pipe_s(fit, now)
         for ticket in self.model.waiting:
             seconds = None if fit is None or ticket.estimate is None else fit.seconds(ticket.estimate.work)
             own_s = None if own_s is None or seconds is None else own_s + seconds
-            if self._lendable(ticket) and _fits(ticket, held.lease):
+            if self.backlog.lendable(ticket) and _fits(ticket, held.lease):
                 there_s = self._helper_finish_s(held, ticket, now)
                 if own_s is None or there_s is None or there_s < own_s:
                     return ticket
         return None
-
-    def _lendable(self, ticket: Ticket) -> bool:
-        job = ticket.job
-        return (
-            job is not None and job.lendable and not ticket.was_lent and ticket.borrow is None and job.lane is self.lane
-        )
 
     def _hand_over(self, ticket: Ticket, held: Held, now: float) -> None:
         del self.model.waiting[ticket]
@@ -370,7 +277,7 @@ class OwnerQueue:
 
     def _prospect(self, ticket: Ticket, now: float) -> Prospect | None:
         """The best helper for a request; None unless every slot is lent and both speeds are measured."""
-        if not self._lendable(ticket) or ticket.estimate is None:
+        if not self.backlog.lendable(ticket) or ticket.estimate is None:
             return None
         live = [h.lease for h in self._leases.held.values() if h.live(now) and h.lease.kind is LeaseKind.PRICED]
         if any(self.lent.count(lease.helper) < lease.slots for lease in live):
@@ -378,7 +285,7 @@ class OwnerQueue:
         found = []
         for lease in live:
             fit = self._owner_fit(lease, now)
-            own_s, owner_job_s = self._remaining_s(fit, now), fit.seconds(ticket.estimate.work) if fit else None
+            own_s, owner_job_s = self.backlog.pipe_s(fit, now), fit.seconds(ticket.estimate.work) if fit else None
             helper_s, helper_job_s = self.lent.remaining_s(lease.helper, now), seconds_at_helper(lease, ticket)
             if lease.helper_fit is None or not _fits(ticket, lease):
                 continue
@@ -395,12 +302,7 @@ class OwnerQueue:
     # Predictions
 
     def _owner_fit(self, lease: Lease, now: float) -> Fit | None:
-        return self._measurements.fit(self.name, now, self.lane) or lease.owner_fit
-
-    def _remaining_s(self, fit: Fit | None, now: float) -> float | None:
-        """Until everything in the pipe is done; None = unpriced."""
-        parts = self._drain(fit, 0.0, now)
-        return None if parts is None else parts.pipe_s + parts.rest_s
+        return self.backlog.fit(now) or lease.owner_fit
 
     def _helper_finish_s(self, held: Held, ticket: Ticket, now: float) -> float | None:
         """Until a request that is lent now would be done; None = no speed is known."""
@@ -420,7 +322,7 @@ class OwnerQueue:
             kind=RowKind.DISPATCH,
             event=outcome,
             outcome=outcome,
-            lane=self.lane,
+            lane=self.backlog.lane,
             owner_node=self._board.plan.node,
             owner_model=self.name,
             helper_node=lease.helper.node,
@@ -449,26 +351,25 @@ class Owners:
         plan = self._board.plan
         lanes = {link.owner.model: link.lane for link in plan.links if link.owner.node == plan.node}
         for name, model in self._board.models.items():
-            queue = self.queues.get(name)
-            if queue is not None:
-                queue.model = model
-            if name not in lanes:
-                continue
-            if queue is None:
-                self.queues[name] = queue = OwnerQueue(
-                    self._board, self._measurements, model, lanes[name], self._instance
-                )
-                for ticket in model.waiting:
-                    queue.arrived(ticket)
-                if model.waiting:
-                    queue.tell(Trigger.ENQUEUED)
-            queue.lane, queue.retired = lanes[name], False
+            if (queue := self.queues.get(name)) is not None:
+                queue.backlog.model = model
+            if name in lanes:
+                self._enrol(queue, model, lanes[name])
         for name, queue in list(self.queues.items()):
             if name not in lanes or name not in self._board.models:
-                if not queue.retired:
-                    queue.retire()
-                if not queue.lent.all:
-                    del self.queues[name]
+                queue.retire()
+                self.drop_if_done(queue)
+
+    def _enrol(self, queue: OwnerQueue | None, model: ModelState, lane: Lane) -> None:
+        if queue is not None:
+            queue.backlog.lane, queue.retired = lane, False
+            return
+        queue = OwnerQueue(self._board, self._measurements, model, lane, self._instance)
+        self.queues[model.spec.id] = queue
+        for ticket in model.waiting:
+            queue.backlog.estimate(ticket)
+        if model.waiting:
+            queue.tell(Trigger.ENQUEUED)
 
     def find(self, ticket: Ticket) -> OwnerQueue | None:
         """The queue that has lent this request."""
@@ -521,15 +422,6 @@ class Owners:
             for queue in self.queues.values()
             if not queue.retired and (queue.model.waiting or queue.lent.all)
         )
-
-
-def _cached(fit: Fit, work: Work, known: dict[Work, float | None]) -> float | None:
-    """Comparing with the one work of a uniform fit costs more than looking it up."""
-    if fit.uniform is None:
-        return fit.seconds(work)
-    if work not in known:
-        known[work] = fit.seconds(work)
-    return known[work]
 
 
 def _fits(ticket: Ticket, lease: Lease) -> bool:

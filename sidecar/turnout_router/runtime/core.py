@@ -101,7 +101,7 @@ class RuntimeCore:
             return ticket, self._settle(now)
         owner = self._owners.queues.get(model)
         if owner is not None:
-            owner.arrived(ticket)
+            owner.backlog.estimate(ticket)
         state.waiting[ticket] = None
         self._decide(now)
         if owner is not None and ticket.granted_at is None:

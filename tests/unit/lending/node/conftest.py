@@ -67,26 +67,29 @@ class Router:
     def take(self, effects) -> None:
         for effect in effects:
             match effect:
-                case Grant(ticket):
-                    self.running.append(ticket.request_id)
                 case Lend(ticket, lease):
                     self.lent[ticket.request_id] = lease
                 case Refuse(ticket, error):
                     self.refused[ticket.request_id] = error
                 case Write(row):
                     self.rows.append(replace(row, ts=self.now))
-                case News(model):
-                    self.news.append(model)
-                case StartLoad():
-                    self.loads.append(effect)
-                case Record():
-                    self.records.append(effect)
-                case StopLent(ticket):
-                    self.stops.append(ticket.request_id)
-                case Sampled(sample):
-                    self.samples.append(sample)
                 case _:
-                    pass
+                    self._keep(effect)
+
+    def _keep(self, effect) -> None:
+        match effect:
+            case Grant(ticket):
+                self.running.append(ticket.request_id)
+            case StopLent(ticket):
+                self.stops.append(ticket.request_id)
+            case News(model):
+                self.news.append(model)
+            case Sampled(sample):
+                self.samples.append(sample)
+            case StartLoad():
+                self.loads.append(effect)
+            case Record():
+                self.records.append(effect)
 
     # Clients
 

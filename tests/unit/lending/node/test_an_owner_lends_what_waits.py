@@ -227,7 +227,7 @@ def test_what_comes_back_for_a_model_that_is_gone_is_refused(ten, lease):
     assert isinstance(ten.refused["3"], UnknownModel)
 
 
-def test_requests_that_wait_when_their_model_becomes_an_owner_are_reported(router, owner, lease):
+def test_requests_that_wait_when_their_model_becomes_an_owner_are_reported(owner):
     made = owner(helpers=())
     made.claim("1", "2", "3")
     assert made.news == []
