@@ -387,7 +387,7 @@ class MasterCore:
         if self._relays.unanswered(node, as_of):
             return list(self._poll(node, now))
         runs = None if state is None else {job.id for job in state.borrowed}
-        lost = self._relays.said(node, runs, as_of, now, self._settings.lent_stall_timeout_s)
+        lost = self._relays.said(node, runs, as_of, now)
         return [Stall(lost)] if lost else []
 
     def _with(self, node: str, as_of: int, now: float) -> list[MasterEffect]:

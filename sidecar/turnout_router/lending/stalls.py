@@ -113,9 +113,7 @@ class Relays:
         watch.change(now)
         if runs is None:
             return ()
-        return tuple(
-            r.request_id for r in watch.relays.values() if r.request_id not in runs and now >= r.at + timeout_s
-        )
+        return tuple(request for request in watch.relays if request not in runs)
 
     def next_deadline(self, timeout_s: float) -> float | None:
         """When `to_ask` or `unreachable` names somebody."""

@@ -33,6 +33,7 @@ def test_a_suspension_ends_and_the_same_wait_does_not_bring_it_back(words):
     cluster = _lent(words)
     _says(cluster, words, 125.0, 131.0)
     assert cluster.core.suspended(131.0 + 1799.0)
+    cluster.core.admit(cluster.lease(now=1930.0, seq=1930), "o", "r2", 1930.0)
     assert _says(cluster, words, 125.0, 131.0 + 1800.0) == {}
 
 

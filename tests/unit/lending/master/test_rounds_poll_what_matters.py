@@ -144,3 +144,34 @@ def test_what_an_earlier_epoch_lent_is_a_claim_until_it_is_gone(words):
     cluster.states["h"] = words.state("h", borrowed=(words.borrowed("r10", "2-1"),))
     cluster.ask(words.event(3), 2.0)
     assert [plan.claims for plan in cluster.plans] == [{"h": OWNER}, {"h": ModelRef("", "")}, {}]
+
+
+def test_what_a_node_said_before_it_fell_silent_does_not_count(cluster, words):
+    cluster.ask(words.event(1), 0.0)
+    cluster.states["h"] = None
+    cluster.ask(words.event(2), 1.0)
+    assert [set(plan.helpers) for plan in cluster.plans] == [{"o", "h"}, {"o"}]
+
+
+def _polled_before_the_event(words):
+    """The check of what is lent polls the helper; an event comes before the answer."""
+    cluster = words.make(lent_stall_timeout_s=3.0)
+    cluster.core.admit(cluster.lease(), "o", "r1", 0.0)
+    assert words.polls(cluster.core.on_time(3.0)) == ["h"]
+    assert words.polls(cluster.send(words.event(2), 3.1)) == ["o"]
+    return cluster
+
+
+def test_an_answer_to_an_older_poll_is_asked_for_again_at_once(words):
+    cluster = _polled_before_the_event(words)
+    assert words.polls(cluster.speak("h", 3.2)) == ["h"]
+    assert words.answers(cluster.speak("o", 3.3)) == []
+    assert [answer.seq for answer in words.answers(cluster.speak("h", 3.4))] == [2]
+
+
+def test_a_round_does_not_wait_again_for_a_node_that_let_it_down(words):
+    cluster = _polled_before_the_event(words)
+    cluster.core.on_state_failed("h", 3.2)
+    cluster.speak("h", 3.3)
+    assert [answer.seq for answer in words.answers(cluster.speak("o", 3.4))] == [2]
+    assert set(cluster.plans[-1].helpers) == {"o"}
