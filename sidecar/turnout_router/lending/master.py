@@ -278,8 +278,9 @@ class MasterCore:
         return self._suspensions.now(now)
 
     def live_leases(self, now: float) -> int:
-        """How many leases owners may use now."""
-        return len(self._book.live(now, self._settings.lease_ttl_s))
+        """How many leases are there under which something may go out."""
+        ttl_s = self._settings.lease_ttl_s
+        return sum(self._book.honoured(held.id, now, ttl_s) is not None for held in self._book.all())
 
     @property
     def epoch(self) -> int:

@@ -103,9 +103,7 @@ class Relays:
         watch = self._at.get(node)
         return watch is not None and watch.asked_at is not None and as_of < watch.asked
 
-    def said(
-        self, node: str, runs: Collection[str] | None, as_of: int, now: float, timeout_s: float
-    ) -> tuple[str, ...]:
+    def said(self, node: str, runs: Collection[str] | None, as_of: int, now: float) -> tuple[str, ...]:
         """What a helper has (None = its build cannot say). Returns the requests that it has lost."""
         watch = self._at.get(node)
         if watch is None or watch.asked_at is None or as_of < watch.asked:

@@ -113,3 +113,10 @@ def test_two_requests_of_one_id_are_not_under_way_at_once(cluster):
     assert reason(cluster.core.admit(lease, "o", "r1", 1.0)) is Reason.FORWARD_FAILED
     cluster.core.relay_ended("r1", 2.0)
     assert isinstance(cluster.core.admit(lease, "o", "r1", 2.0), Admitted)
+
+
+def test_leases_are_counted_while_something_may_go_out_under_them(cluster, words):
+    lease = cluster.lease(granted=words.probe())
+    assert [cluster.core.live_leases(now) for now in (0.0, 35.0, 35.1)] == [1, 1, 0]
+    cluster.core.admit(lease, "o", "r1", 1.0)
+    assert cluster.core.live_leases(1.0) == 0
