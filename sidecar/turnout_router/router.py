@@ -109,7 +109,9 @@ class Router:
             self.lending = MasterLending(
                 self.config, self.registry, self.runtime, peers, write=self._decided, clock=clock
             )
-            self.relays = Relays(self.lending.service, self.exchanges, self.registry, peers)
+            self.relays = Relays(
+                self.lending.service, self.exchanges, self.registry, peers, suspect=self.master.suspect
+            )
             self.exchanges.lender = self.relays
         elif peers and self.tokens:
             self.exchanges.lender = RemoteLender(
@@ -294,6 +296,7 @@ class Router:
         """What the master says to an event; None = it cannot be asked, and this node goes on by itself."""
         try:
             if self.lending:
+                self.metrics.offload_events.labels(event.trigger).inc()
                 return await self.lending.service.event(event)
             if self.peers:
                 url = self.config.cluster.master_url

@@ -86,6 +86,7 @@ class MasterLending:
         self._healthy: frozenset[str] = frozenset()
         self._told: dict[str, _Told] = {}
         self._telling: dict[str, asyncio.Task[None]] = {}
+        self._stopped = False
         nodes = Cluster(registry, runtime, peers)
         settings = LendingSettings.of(config.cluster)
         # milliseconds, so that a master that starts again within a second is a new one all the same
@@ -93,6 +94,7 @@ class MasterLending:
 
     async def stop(self) -> None:
         """Tell nobody any more."""
+        self._stopped = True
         await self.service.stop()
         for task in (telling := list(self._telling.values())):
             task.cancel()
@@ -106,6 +108,8 @@ class MasterLending:
     def follow(self) -> None:
         """Act on what changed since the last look."""
         seen = (self._config, self._registry.table)
+        if self._stopped:
+            return
         if self._seen is not None and self._seen[0] is seen[0] and self._seen[1] is seen[1]:
             return
         self._seen = seen

@@ -66,11 +66,21 @@ class _NotPassedOn(Exception):
 class Relays:
     """The relays of one master. It is the `Lender` of the master's own models, too."""
 
-    def __init__(self, service: LendingService, exchanges: Exchanges, registry: Registry, peers: Peers | None) -> None:
+    def __init__(
+        self,
+        service: LendingService,
+        exchanges: Exchanges,
+        registry: Registry,
+        peers: Peers | None,
+        *,
+        suspect: Callable[[str], None],
+    ) -> None:
+        """`suspect` gets the URL of a node that did not answer as it should."""
         self._service = service
         self._exchanges = exchanges
         self._registry = registry
         self._peers = peers
+        self._suspect = suspect
         self._helpers: OrderedDict[str, ModelRef] = OrderedDict()
 
     async def lend(self, lease: str, model: str, request: Outgoing, began: Callable[[], None]) -> Answered:
@@ -140,9 +150,11 @@ class Relays:
                 raise await of_node(response, stage)
             answer = await _whole(response)
         except NotSent as error:
+            self._suspect(node.url)
             log.warning("request %s cannot be lent to %s: %s", request.request_id, admitted.helper.node, error)
             raise _NotPassedOn(Reason.HELPER_UNREACHABLE) from error
         except UpstreamError as error:
+            self._suspect(node.url)
             log.warning("request %s at %s broke off: %s", request.request_id, admitted.helper.node, error)
             await self._try_to_stop(admitted.helper.node, StopLent(request_id=request.request_id, lease=lease))
             raise _NotPassedOn(Reason.FORWARD_FAILED) from error

@@ -79,6 +79,7 @@ class LendingService:
         self._timer: asyncio.Handle | None = None
         self._timer_at = 0.0
         self._running = False
+        self._stopped = False
 
     def start(self) -> None:
         """Begin to keep time."""
@@ -86,8 +87,8 @@ class LendingService:
         self._arm()
 
     async def stop(self) -> None:
-        """Forget everything that is under way."""
-        self._running = False
+        """Forget everything that is under way, and begin nothing any more."""
+        self._running, self._stopped = False, True
         if self._timer is not None:
             self._timer.cancel()
         for task in (doing := list(self._tasks)):
@@ -220,6 +221,9 @@ class LendingService:
         self._carry_out(self._core.on_time(self._clock()))
 
     def _spawn(self, work: Coroutine[None, None, None], name: str) -> None:
+        if self._stopped:
+            work.close()
+            return
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

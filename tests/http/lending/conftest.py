@@ -1,7 +1,7 @@
 """An owner, a helper and their master in one process, and backends whose answers the test gives.
 
 The owner's model is `o-local` on its node, `o-backend` to its backend and `pub` to clients; the helper's are `h-local`,
-`h-backend` and `help`. `grants` puts a plan in the place of the master's, so that a test says what is leased.
+`h-backend` and `help`. A plan of the test's stands in the place of the master's, so that a test says what is leased.
 """
 
 import asyncio
@@ -129,6 +129,12 @@ class Scene:
         async with self.cluster.post(url, data=data, headers=headers) as got:
             return Reply(got.status, got.headers, await got.json(content_type=None))
 
+    async def serve(self, router: Any, request_id: str, **fields: Any) -> "Reply":
+        """A request for the owner's model, as a master sends it."""
+        body = {"model": "o-local", "messages": [{"role": "user", "content": "hi"}], **fields}
+        headers = {"x-turnout-model": "o-local", "x-request-id": request_id}
+        return await self.post(router, "serve/v1/chat/completions", body, **headers)
+
     async def get(self, router: Any, path: str) -> "Reply":
         async with self.cluster.get(f"http://127.0.0.1:{router.port}{NODE}/{path}") as got:
             return Reply(got.status, got.headers, await got.json(content_type=None))
@@ -146,36 +152,50 @@ class Reply:
     body: Any
 
 
-@pytest.fixture
-def grants(monkeypatch: pytest.MonkeyPatch) -> list[tuple[ModelRef, ModelRef]]:
-    """(owner, helper) pairs that have a lease of two slots as long as the owner has something to lend."""
-    pairs: list[tuple[ModelRef, ModelRef]] = []
+Pairs = list[tuple[ModelRef, ModelRef]]
+
+
+def planner_for(pairs: Pairs, fit: Fit | None) -> Callable[[PlanInput], PlanResult]:
+    """Every pair has a lease of two slots as long as the owner has something to lend or has lent something."""
 
     def plan(given: PlanInput) -> PlanResult:
         links = {(link.owner, link.helper): link for link in given.links}
         leases = [
             Granted(
                 owner=owner, helper=helper, link=links[owner, helper].name, kind=LeaseKind.PRICED, slots=2,
-                requests=None, saving_s=1.0, switch_s=None, owner_fit=None, helper_fit=None, service_source=None,
+                requests=None, saving_s=1.0, switch_s=0.0, owner_fit=fit, helper_fit=fit, service_source=None,
             )
             for owner, helper in pairs
             if (owner, helper) in links and owner in given.owners
         ]  # fmt: skip
         return PlanResult(tuple(leases), (), None)
 
-    monkeypatch.setattr("turnout_router.lending.service.plan", plan)
-    return pairs
+    return plan
 
 
 @pytest.fixture
 async def scene(
-    cluster: Any, client: aiohttp.ClientSession, grants: list[tuple[ModelRef, ModelRef]], until: Any
+    cluster: Any, client: aiohttp.ClientSession, until: Any, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Callable[..., Awaitable[Scene]]]:
-    """Start the cluster. `owner` and `helper` say whose models they are: a slave's of that name, or the master's."""
+    """Start the cluster. `owner` and `helper` say whose models they are: a slave's of that name, or the master's.
+
+    `granted` None = the master plans by itself; else whether the pair has a lease, under which a job takes `speed` seconds.
+    """
     async with contextlib.AsyncExitStack() as down:
         session = await down.enter_async_context(aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"}))
 
-        async def start(*, owner: str = "own", helper: str = "hlp", granted: bool = True, **settings: Any) -> Scene:
+        async def start(
+            *,
+            owner: str = "own",
+            helper: str = "hlp",
+            granted: bool | None = True,
+            speed: float | None = None,
+            **settings: Any,
+        ) -> Scene:
+            if granted is not None:
+                pair = ModelRef(owner, "o-local"), ModelRef(helper, "h-local")
+                fit = None if speed is None else Fit(speed, samples=20)
+                monkeypatch.setattr("turnout_router.lending.service.plan", planner_for([pair] if granted else [], fit))
             benches = {"owner": Bench(), "helper": Bench()}
             for bench in benches.values():
                 await bench.start(down)
@@ -198,14 +218,6 @@ async def scene(
                 routers["master"], routers[owner], routers[helper], benches["owner"], benches["helper"], client, session
             )
             await until(lambda: all(router.in_force.links for router in routers.values()), "links are pushed")
-            if granted:
-                grants.append((ModelRef(owner, "o-local"), ModelRef(helper, "h-local")))
             return scene
 
         yield start
-
-
-@pytest.fixture
-def fit_of() -> Callable[[float], Fit]:
-    """A measured speed: every job takes so many seconds."""
-    return lambda seconds: Fit(seconds, samples=20)

@@ -1,0 +1,47 @@
+"""`GET decisions`: a node's own rows, filtered; at the master every node's, newest first, with who is missing."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+
+async def lend_one(world: Any) -> str:
+    asked = world.ask(3)
+    await world.at_owner.at_least(2)
+    (lent,) = await world.at_helper.at_least(1)
+    for each in [*world.at_owner.seen, lent]:
+        each.answer()
+    await asyncio.gather(*asked)
+    return str(lent.request_id)
+
+
+async def test_one_query_finds_the_rows_of_every_node(scene: Any) -> None:
+    world = await scene()
+    request_id = await lend_one(world)
+    relay = {"x-turnout-lease": "none", "x-turnout-path": "/v1/chat/completions", "x-turnout-node": "own"}
+    await world.post(world.master, "offload/relay", {"model": "o-local"}, **relay)
+    found = (await world.get(world.master, "decisions?all=1")).body
+    outcomes = [row["outcome"] for row in found["rows"]]
+    assert {"lent", "lease_updated", "relay_refused"} <= set(outcomes)
+    assert found["missing"] == {}
+    times = [row["ts"] for row in found["rows"]]
+    assert times == sorted(times, reverse=True)
+    (lent,) = (await world.get(world.master, "decisions?all=1&outcome=lent")).body["rows"]
+    assert (lent["request_id"], lent["owner_node"], lent["helper_model"]) == (request_id, "own", "h-local")
+    assert (await world.get(world.master, "decisions?outcome=lent")).body["rows"] == []
+    assert len((await world.get(world.owner, "decisions?limit=1")).body["rows"]) == 1
+
+
+async def test_a_node_that_does_not_answer_is_named(scene: Any) -> None:
+    world = await scene()
+    await world.helper.stop(drain_timeout_s=0)
+    found = (await world.get(world.master, "decisions?all=1")).body
+    assert list(found["missing"]) == ["hlp"]
+
+
+@pytest.mark.parametrize("query", ["since=yesterday", "limit=0", "limit=100000", "colour=red"])
+async def test_a_question_that_cannot_be_answered_is_a_400(scene: Any, query: str) -> None:
+    world = await scene(granted=False)
+    refused = await world.get(world.master, f"decisions?{query}")
+    assert (refused.status, refused.body["code"]) == (400, "invalid_body")
