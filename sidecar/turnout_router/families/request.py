@@ -1,8 +1,8 @@
 """What the router needs to know of a request's body, from one parse.
 
 Problem: routing asks for the model, for `stream`, for images and more, and each API writes them elsewhere. Idea: one
-`orjson` parse, then a walk over the structure (never over text: an image is a content part or an `images` list, not a
-word in a prompt). The parsed body stays in the facts, so nothing parses it again.
+`orjson` parse, then a walk over the structure (`turnout_api.routing.body`, which a dry-run walks with too). The parsed
+body stays in the facts, so nothing parses it again.
 
 Invariants:
 
@@ -16,17 +16,13 @@ from dataclasses import dataclass
 
 import orjson
 
+from turnout_api.routing import body as bodies
 from turnout_router.families.errors import ApiFamily, InvalidBody, MissingModel
 from turnout_router.families.multipart import Form, parse_form
 from turnout_router.families.paths import Endpoint, ModelAt, Operation
 
 MAX_MODEL_CHARS = 512
 """A public ID has at most 253; a longer name cannot exist."""
-MAX_NESTED_CONTENT = 4
-"""Levels of content within content (a tool's result that holds an image) that are looked at."""
-
-_IMAGE_TYPES = ("image_url", "input_image", "image")
-_AUDIO_TYPES = ("input_audio", "audio_url", "audio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +54,9 @@ def parse_json(body: bytes | bytearray | memoryview, endpoint: Endpoint) -> Requ
         model=_model(parsed, endpoint),
         stream=_stream(parsed, endpoint),
         has_images=has_images,
-        has_tools=_filled(parsed.get("tools")) or _filled(parsed.get("functions")),
+        has_tools=bodies.offers_tools(parsed),
         has_audio=has_audio,
-        max_tokens=_max_tokens(parsed, endpoint),
+        max_tokens=bodies.asked_output_tokens(parsed, ollama=endpoint.api is ApiFamily.OLLAMA),
         body=parsed,
     )
 
@@ -132,46 +128,8 @@ def _form_stream(value: str | None) -> bool:
             raise InvalidBody("'stream' must be true or false", param="stream")
 
 
-def _max_tokens(body: Mapping[str, object], endpoint: Endpoint) -> int | None:
-    if endpoint.api is ApiFamily.OLLAMA:
-        options = body.get("options")
-        stated = options.get("num_predict") if isinstance(options, dict) else None
-    else:
-        stated = body.get("max_tokens")
-        for other in ("max_completion_tokens", "max_output_tokens", "n_predict"):  # the last is llama.cpp's
-            stated = body.get(other) if stated is None else stated
-    return stated if type(stated) is int and stated >= 0 else None
-
-
-def _filled(value: object) -> bool:
-    return isinstance(value, list) and bool(value)
-
-
 def _media(body: Mapping[str, object], operation: Operation) -> tuple[bool, bool]:
     """Whether there are images, and whether there is audio, in what a text model is asked."""
     if operation is Operation.CHAT or operation is Operation.COMPLETION:
-        messages, items = _in_items(body.get("messages")), _in_items(body.get("input"))
-        return messages[0] or items[0] or _filled(body.get("images")), messages[1] or items[1]
+        return bodies.asked_media(body)
     return operation is Operation.IMAGE_EDIT, False
-
-
-def _in_items(items: object, depth: int = 0) -> tuple[bool, bool]:
-    """Images and audio in a list of messages, of input items or of content parts: all have one form here."""
-    if not isinstance(items, list) or depth > MAX_NESTED_CONTENT:
-        return False, False
-    images = audio = False
-    for item in items:
-        if type(item) is not dict:
-            continue
-        if len(item) == 2 and "role" in item and type(item.get("content")) is str:
-            continue  # nearly every message; it halves the time of the walk
-        kind = item.get("type")
-        # Tuples, not sets: a client may write a type that cannot be hashed.
-        images = images or kind in _IMAGE_TYPES or item.get("image_url") is not None or _filled(item.get("images"))
-        audio = audio or kind in _AUDIO_TYPES
-        for field in ("content", "output"):
-            inner = item.get(field)
-            if isinstance(inner, list | dict):
-                found = _in_items(inner if isinstance(inner, list) else [inner], depth + 1)
-                images, audio = images or found[0], audio or found[1]
-    return images, audio
