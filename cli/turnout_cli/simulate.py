@@ -22,6 +22,7 @@ from turnout_cli.simulating.variants import (
     WITHOUT,
     NotSimulated,
     Variant,
+    check_speeds,
     cluster_of_variant,
     parse_variant,
     read_sources,
@@ -60,6 +61,8 @@ def simulate(
         sources = read_sources(files)
         clusters = {each.name: cluster_of_variant(sources, rates, each) for each in _variants(variant or [])}
         traffic = _traffic(clusters[WITH], trace or [], log or [], time_scale=time_scale, limit=limit, seed=seed)
+        for cluster in clusters.values():
+            check_speeds(cluster, rates, {arrival.target for arrival in traffic})
     except (NotSimulated, SpeedsError, TraceError) as error:
         typer.echo(f"turnout simulate: {error}", err=True)
         raise typer.Exit(2) from error

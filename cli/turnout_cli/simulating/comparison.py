@@ -41,7 +41,7 @@ def as_data(variants: Mapping[str, VariantResults]) -> dict[str, object]:
 
 
 def render(variants: Mapping[str, VariantResults], title: str) -> RenderableType:
-    """For people: a table for the whole cluster, then one for each node."""
+    """For people ("not" = requests that ended unserved: refused, failed, or left): a table for the whole cluster, then one for each node."""
     nodes = next(iter(variants.values())).nodes
     tables = [_table(title, {name: each.everything for name, each in variants.items()})]
     if len(nodes) > 1:
@@ -74,6 +74,7 @@ def _table(title: str, rows: Mapping[str, Results]) -> Table:
         table.add_row(
             name,
             str(seconds.count),
+            str(sum(results.endings.values()) - seconds.count),
             *(f"{value:.1f}s" for value in times),
             f"{results.busy_share:.0%}",
             *map(str, counts),

@@ -13,12 +13,13 @@ from typing import Any
 import yaml
 
 from turnout_api import manifests
-from turnout_api.config import RouterConfig
+from turnout_api.config import ModelConfig, RouterConfig
 from turnout_api.lending import ModelRef
 from turnout_api.resolve import PlacedAnywhere, Resolution, declare, resolve
 from turnout_api.vocabulary import Role
 from turnout_cli.simulating.clusters import Cluster
 from turnout_cli.simulating.machine import ModelSpeed
+from turnout_cli.simulating.world import links_of
 from turnout_cli.sources import expand, text_of
 
 WITH, WITHOUT = "with", "without"
@@ -104,6 +105,24 @@ def targets_of(cluster: Cluster, name: str) -> list[ModelRef]:
     return targets
 
 
+def check_speeds(cluster: Cluster, speeds: Mapping[str, Mapping[str, ModelSpeed]], targets: Iterable[ModelRef]) -> None:
+    """Whether every model that may run one of these requests has its speed. Raises NotSimulated."""
+    asked = set(targets)
+    helpers = {link.helper for link in links_of(cluster) if link.owner in asked}
+    public = {
+        ModelRef(node, model.id): model.public_name
+        for node, config in cluster.configs.items()
+        for model in config.models.local
+    }
+    missing = [
+        f"{ref.node}: {ref.model}"
+        for ref in sorted(asked | helpers)
+        if not {ref.model, public[ref]} & speeds.get(ref.node, {}).keys()
+    ]
+    if missing:
+        raise NotSimulated(f"the speeds file says nothing of {', '.join(missing)}")
+
+
 def _documents(sources: Sequence[tuple[str, str]]) -> dict[tuple[str, str], dict[str, Any]]:
     """By kind and name; a later file wins."""
     documents: dict[tuple[str, str], dict[str, Any]] = {}
@@ -138,22 +157,20 @@ def _check(resolution: Resolution, variant: Variant) -> None:
 
 def _cluster(resolution: Resolution, speeds: Mapping[str, Mapping[str, ModelSpeed]]) -> Cluster:
     configs = {name: _reached_by_url(config) for name, config in resolution.configs.items()}
-    missing = [
-        f"{name}: {model.id}"
-        for name, config in configs.items()
-        for model in config.models.local
-        if model.id not in speeds.get(name, {})
-    ]
-    if missing:
-        raise NotSimulated(f"the speeds file says nothing of {', '.join(missing)}")
     return Cluster(
         configs,
         {
-            name: {m.id: replace(speeds[name][m.id], parallel=m.parallel or 1) for m in config.models.local}
+            name: {model.id: _speed_of(speeds.get(name, {}), model) for model in config.models.local}
             for name, config in configs.items()
         },
         {name: loaded for name, config in configs.items() if (loaded := _loaded_first(config))},
     )
+
+
+def _speed_of(speeds: Mapping[str, ModelSpeed], model: ModelConfig) -> ModelSpeed:
+    """By local ID, else by public ID. A model of which nothing is said must not be used: see `check_speeds`."""
+    given = speeds.get(model.id) or speeds.get(model.public_name) or ModelSpeed()
+    return replace(given, parallel=model.parallel or 1)
 
 
 def _loaded_first(config: RouterConfig) -> str:

@@ -29,8 +29,8 @@ from turnout_cli.simulating.schedule import Clock, Schedule
 from turnout_router.lending.links import Link
 from turnout_router.lending.settings import LendingSettings
 
-MOST_STEPS = 100_000_000
-"""More events than any honest run has: something goes round in circles."""
+LOOK_EVERY = 50_000
+"""Events after which the clock must have moved: else something goes round in circles."""
 HEALTH_S = 5.0
 """After this long the master knows that a node cannot be reached."""
 
@@ -72,6 +72,7 @@ class World:
         """All that ever were; the last one decides, the one before may still drain."""
         self.nodes = {name: self._node(name, (known or {}).get(name, Knowledge())) for name in cluster.configs}
         self.master = self._new_master()
+        self._looked_at = -1.0
         self._coming = 0
         """Requests that have not come yet."""
         for node in self.nodes.values():
@@ -190,17 +191,24 @@ class World:
             return
         schedule, ledger = self.schedule, self.ledger
         while (ledger.open or self._coming) and schedule.step():
-            if schedule.steps > MOST_STEPS or schedule.now > limit_s:
-                left = [request.id for request in ledger.requests if request.ending is None]
-                raise Broken(
-                    f"no end at {schedule.now:.3f} s after {schedule.steps} events; open: {', '.join(left[:20])}"
-                )
+            self._look(limit_s)
         self.finish()
+
+    def _look(self, limit_s: float) -> None:
+        schedule = self.schedule
+        if schedule.now > limit_s:
+            left = [request.id for request in self.ledger.requests if request.ending is None]
+            raise Broken(f"no end at {schedule.now:.3f} s; open: {', '.join(left[:20])}")
+        if schedule.steps % LOOK_EVERY == 0:
+            if schedule.now == self._looked_at:
+                raise Broken(f"{LOOK_EVERY} events without a moment passing, at {schedule.now:.6f} s")
+            self._looked_at = schedule.now
 
     def _run_until(self, until_s: float) -> None:
         schedule = self.schedule
         while (next_at := schedule.next_at()) is not None and next_at <= until_s:
             schedule.step()
+            self._look(inf)
         schedule.at(until_s, _nothing)
         schedule.step()
 

@@ -32,6 +32,8 @@ from turnout_router.runtime.state import Board, ModelState, Phase
 
 GAPS = 80
 """Own gaps that are remembered."""
+LEAST_POSTPONEMENT_S = 0.1
+"""With a restore delay of 0 a node that is not quiet would look again and again in the very same moment."""
 WAITS_S = 3600.0
 """How long a wait of own work behind borrowed work is remembered."""
 
@@ -179,14 +181,17 @@ class HelperSide:
     def rest(self, now: float) -> None:
         """Borrowed work, or a load for it, has ended: what it displaced may go back soon."""
         self._borrowed_ended = now
-        self.postpone_restore(now)
+        self._restore_after(now, 0.0)
 
     def postpone_restore(self, now: float) -> None:
-        """Look whether the node is quiet once the delay has passed."""
+        """The node is not quiet: look again once the delay has passed, which may be set to nothing."""
+        self._restore_after(now, LEAST_POSTPONEMENT_S)
+
+    def _restore_after(self, now: float, least_s: float) -> None:
         if self.restore.unit:
             unit = self._board.units.get(self.restore.unit)
             load_s = None if unit is None else self.load_s_of(unit.spec.id)
-            self.restore.wait(now, delay_of(self._board.plan.lending.restore_delay_s, load_s))
+            self.restore.wait(now, max(least_s, delay_of(self._board.plan.lending.restore_delay_s, load_s)))
 
     def begin_load(self, model: ModelState) -> bool:
         """The turn needs a load: whether it is borrowed work that asks for it, and then what it displaces is noted."""

@@ -78,8 +78,10 @@ class Measurements:
         self._loads.pop(model, None)
 
     def add(self, sample: Sample) -> None:
-        """A job ended well. One without work or with an impossible time is left out."""
-        if sample.work == Work() or not (isfinite(sample.seconds) and sample.seconds >= 0.0):
+        """A job ended well. One without work, or with an impossible time or size, is left out."""
+        work = sample.work
+        sizes = work.input_tokens, work.output_tokens, work.pixel_steps
+        if work == Work() or not all(isfinite(number) and number >= 0.0 for number in (sample.seconds, *sizes)):
             return
         key = sample.model, sample.lane
         window = self._windows.get(key)

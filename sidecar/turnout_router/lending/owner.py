@@ -39,8 +39,8 @@ from turnout_router.runtime.state import Board, ModelState
 
 
 @dataclass(slots=True)
-class _Telling:
-    """Which event is on its way and which is due."""
+class Telling:
+    """Which event is on its way and which is due. It outlives the links of its model: numbers of events only grow."""
 
     seq: int = 0
     due: Trigger | None = None
@@ -50,15 +50,15 @@ class _Telling:
 class OwnerQueue:
     """One owner model of this node."""
 
-    def __init__(self, board: Board, measurements: Measurements, model: ModelState, lane: Lane, instance: str) -> None:
-        self.backlog = Backlog(measurements, model, lane)
+    def __init__(self, board: Board, backlog: Backlog, telling: Telling, instance: str) -> None:
+        self.backlog = backlog
         self.retired = False
         """It owns no link any more; it is kept while something that it lent is out."""
         self.lent = Lent()
         self._board = board
         self._instance = instance
         self._leases = Leases()
-        self._telling = _Telling()
+        self._telling = telling
         self._hold: Hold | None = None
         self._overruled: Ticket | None = None
         """The request that was held until its helper was late: it is not held again."""
@@ -345,6 +345,7 @@ class Owners:
         self._measurements = measurements
         self._instance = instance
         self.queues: dict[str, OwnerQueue] = {}
+        self._tellings: dict[str, Telling] = {}
 
     def adopt(self) -> None:
         """The models and links of another plan."""
@@ -364,12 +365,21 @@ class Owners:
         if queue is not None:
             queue.backlog.lane, queue.retired = lane, False
             return
-        queue = OwnerQueue(self._board, self._measurements, model, lane, self._instance)
-        self.queues[model.spec.id] = queue
+        name = model.spec.id
+        telling = self._tellings.setdefault(name, Telling())
+        queue = OwnerQueue(self._board, Backlog(self._measurements, model, lane), telling, self._instance)
+        self.queues[name] = queue
         for ticket in model.waiting:
             queue.backlog.estimate(ticket)
         if model.waiting:
             queue.tell(Trigger.ENQUEUED)
+
+    def answered(self, model: str, now: float) -> None:
+        """The event of this model is no longer on its way."""
+        if (queue := self.queues.get(model)) is not None:
+            queue.answered(None, now)
+        elif (telling := self._tellings.get(model)) is not None:
+            telling.on_its_way = False
 
     def find(self, ticket: Ticket) -> OwnerQueue | None:
         """The queue that has lent this request."""

@@ -166,9 +166,7 @@ class RuntimeCore:
 
     def answered(self, model: str, answer: LeaseAnswer | None, now: float) -> list[Effect]:
         """The master's answer to the event on its way; None = there was none."""
-        queue = self._owners.queues.get(model)
-        if queue is not None:
-            queue.answered(None, now)
+        self._owners.answered(model, now)
         if answer is not None:
             self._apply(answer, now)
         return self._settle(now)

@@ -1,0 +1,76 @@
+"""Made-up clusters with traffic and faults, by seed: whatever happens, what must always hold does.
+
+The set is fixed and small enough for every change; `python -m turnout_cli.simulating.seeds FIRST LAST` runs others, and
+`python -m turnout_cli.simulating.seeds SEED` replays one with its story. A seed that ever failed stays in `KEPT`.
+"""
+
+import pytest
+
+from turnout_cli.simulating.scenarios import scenario
+from turnout_cli.simulating.seeds import digest_of, main, run_seed
+
+FIRST, LAST, CHUNK = 1, 120, 10
+LARGEST = 20
+"""Nodes at most: a seed with another limit is another scenario."""
+KEPT = {
+    60: "with a restore delay of 0 a busy node looked whether it is quiet again and again in the same moment",
+    79: "a backend that says it did infinite work made every later size a division by zero",
+    107: "a model whose links came back sent a second event beside the one under way, numbered from 1 again",
+}
+"""Seed → what it had found."""
+
+
+@pytest.mark.parametrize("first", range(FIRST, LAST, CHUNK))
+def test_what_must_always_hold_does(first):
+    failed = [result for seed in range(first, first + CHUNK) if (result := run_seed(seed, largest=LARGEST)).error]
+    assert not failed, "\n".join(f"seed {result.seed}: {result.error}\n{result.where}" for result in failed)
+
+
+@pytest.mark.parametrize("seed", KEPT)
+def test_what_once_failed_holds(seed):
+    result = run_seed(seed, largest=LARGEST)
+    assert not result.error, result.where
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_seed_gives_the_same_run_event_by_event(seed):
+    first, again = run_seed(seed), run_seed(seed)
+    assert (first.digest, first.events) == (again.digest, again.events)
+    assert first.requests > 0
+
+
+def test_another_seed_gives_another_run():
+    assert run_seed(3).digest != run_seed(4).digest
+
+
+def test_the_seeds_reach_what_they_are_for():
+    reached = set()
+    for seed in range(1, 40):
+        reached |= run_seed(seed, largest=LARGEST).outcomes.keys()
+    wanted = {
+        "lent",
+        "held_for_helper",
+        "granted",
+        "probe owner_unpriced",
+        "returned offload_returned",
+        "borrowed_returned own_work_arrived",
+        "borrowed_returned busy_on_arrival",
+        "native_waited_behind_borrowed",
+        "relay_refused no_live_lease",
+        "lease_cleared",
+    }
+    assert wanted - reached == set()
+
+
+def test_a_failing_seed_is_printed_with_the_command_that_replays_it(monkeypatch, capsys):
+    monkeypatch.setattr("turnout_cli.simulating.world.World.check_quiet", lambda _: 1 / 0)
+    assert main(["5", "6", "--jobs", "1"]) == 1
+    printed = capsys.readouterr().out
+    assert "seed 5: ZeroDivisionError: division by zero" in printed
+    assert "python -m turnout_cli.simulating.seeds 5" in printed
+
+
+def test_one_seed_is_replayed_with_its_story(capsys):
+    assert main(["5"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.rstrip().endswith(f"everything held {digest_of(scenario(5).run())}")
