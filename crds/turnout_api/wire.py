@@ -179,6 +179,43 @@ class Decisions(_Message):
     """Node ID → why its rows are not here; only where every node was asked."""
 
 
+class MeasuredJob(_Message):
+    """A job that a node measured."""
+
+    model: str
+    """Local ID."""
+    config_hash: str
+    ts: float
+    """When it ended, seconds since the epoch on the node's clock."""
+    seconds: float
+    input_tokens: float = 0.0
+    output_tokens: float = 0.0
+    pixel_steps: float = 0.0
+    body_bytes: int = 0
+    has_images: bool = False
+    max_tokens: int | None = None
+
+
+class MeasuredLoad(_Message):
+    """A load that a node measured."""
+
+    model: str
+    config_hash: str
+    ts: float
+    """When it began."""
+    seconds: float
+
+
+class Measured(_Message):
+    """`GET measurements`, what a node measured, for its master to keep; `POST measurements`, what it gives back to a node.
+
+    Oldest first. A model with another `config_hash` is another model: what was measured of it is not used.
+    """
+
+    jobs: list[MeasuredJob] = []
+    loads: list[MeasuredLoad] = []
+
+
 class NodeHealth(_Message):
     """A node as the master sees it."""
 

@@ -18,13 +18,14 @@ from pydantic import ValidationError
 from turnout_api.config import RouterConfig
 from turnout_api.lending import DecisionRow, LeaseAnswer, QueueEvent
 from turnout_api.vocabulary import Role
-from turnout_api.wire import LinksPush, NodeStatus, Snapshot
+from turnout_api.wire import LinksPush, Measured, NodeStatus, Snapshot
 from turnout_router.access import AccessError, ApiKeys, load_cluster_tokens
 from turnout_router.backends.driver import BackendError
 from turnout_router.cluster.lending import MasterLending
 from turnout_router.cluster.membership import MasterMembership, SlaveMembership
 from turnout_router.cluster.peers import PeerFailed, Peers
 from turnout_router.cluster.registry import Registry
+from turnout_router.cluster.remembering import Remembering
 from turnout_router.gateway.borrowed import Borrowed
 from turnout_router.gateway.client_api import ClientApi, no_clients_here
 from turnout_router.gateway.exchange import Exchanges
@@ -38,7 +39,7 @@ from turnout_router.invalid import what_is_wrong
 from turnout_router.lending import measure, sharing
 from turnout_router.lending.service import NotDecided
 from turnout_router.metrics import UNKNOWN, Metrics, Sample
-from turnout_router.runtime.interface import NodeRuntime
+from turnout_router.runtime.interface import LoadRecord, NodeRuntime
 from turnout_router.runtime.node import LocalRuntime, Reports
 from turnout_router.startable import RouterRefused, check_change, check_startable, newer
 from turnout_router.store import samples
@@ -117,6 +118,11 @@ class Router:
             self.exchanges.lender = RemoteLender(
                 self.client, peers, self.tokens, cluster.node_id, lambda: self.config.cluster.master_url
             )
+        self._remembering = (
+            Remembering(self.registry, peers, self.store, lambda: self.config.cluster.scheduling_sample_window)
+            if self.lending and peers
+            else None
+        )
         self.open_requests = 0
         self.draining = False
         self._reconfiguring = asyncio.Lock()
@@ -139,7 +145,8 @@ class Router:
         self.store.start()
         down.push_async_callback(self.store.close)
         down.push_async_callback(self.client.close)
-        await self._recall()
+        self.store.limit(_limits(self.in_force))
+        await self.take_measured(Measured())
         await self.runtime.start()
         down.push_async_callback(self.runtime.stop)
         self.metrics.read_from(self._readings)
@@ -158,6 +165,9 @@ class Router:
         if self.lending:
             self.lending.service.start()
             down.push_async_callback(self.lending.stop)
+        if self._remembering:
+            self._remembering.start()
+            down.push_async_callback(self._remembering.stop)
         if self._slave:
             self._slave.start()
         log.info("%s %s listens on port %d", self.config.cluster.role, self.config.cluster.node_id, self.port)
@@ -230,6 +240,13 @@ class Router:
             log.info("%s has %d links of its master", config.cluster.node_id, len(push.links))
             return True
 
+    def follow_nodes(self) -> None:
+        """The registry may have changed: act on it where others are told."""
+        if self.lending:
+            self.lending.follow()
+        if self._remembering:
+            self._remembering.look()
+
     def snapshot(self) -> Snapshot:
         """What this node advertises."""
         cluster = self.config.cluster
@@ -287,9 +304,7 @@ class Router:
         self.store.add_decision(row)
 
     def _new_runtime(self) -> LocalRuntime:
-        reports = Reports(
-            load=self.store.add_load, decision=self._decided, sample=self._measured, event=self._ask_for_leases
-        )
+        reports = Reports(load=self._loaded, decision=self._decided, sample=self._measured, event=self._ask_for_leases)
         return LocalRuntime(self.in_force, self.client, reports, instance=self.instance)
 
     async def _ask_for_leases(self, event: QueueEvent) -> LeaseAnswer | None:
@@ -306,16 +321,20 @@ class Router:
         return None
 
     def _measured(self, sample: measure.Sample) -> None:
-        self.store.add_sample(samples.record_of(sample))
+        self.store.add_sample(samples.record_of(sample, self._hashes().get(sample.model, "")))
 
-    async def _recall(self) -> None:
-        """Bring back what was measured before a restart."""
-        limits = _limits(self.in_force)
-        self.store.limit(limits)
-        since = time.time() - limits.samples_s
-        jobs = await asyncio.to_thread(self.store.samples, since)
-        loads = await asyncio.to_thread(self.store.loads, since)
-        self.runtime.recall([samples.sample_of(record) for record in jobs], loads)
+    def _loaded(self, load: LoadRecord) -> None:
+        self.store.add_load(load, self._hashes().get(load.model, ""))
+
+    def _hashes(self) -> dict[str, str]:
+        return {model.id: self.in_force.hash_of(model) for model in self.in_force.models.local}
+
+    async def take_measured(self, given: Measured) -> None:
+        """Take what was measured of this node's models before: by an earlier pod, or before the restart."""
+        since = time.time() - self.in_force.cluster.scheduling_sample_window
+        own = await asyncio.to_thread(self.store.newest_measured, since)
+        known = samples.usable(own, given, self._hashes())
+        self.runtime.recall(map(samples.sample_of, known.jobs), map(samples.load_of, known.loads))
 
     def _with_links(self, config: RouterConfig) -> RouterConfig:
         try:
@@ -341,8 +360,7 @@ class Router:
         if self.keys and (names := self.registry.remembered()) != self._kept_names:
             self._kept_names = names
             await asyncio.to_thread(self.store.keep, NAMES, names)
-        if self.lending:
-            self.lending.follow()
+        self.follow_nodes()
 
     def _follow_secrets(self) -> None:
         if self.tokens:

@@ -58,14 +58,18 @@ class LocalCluster:
         hashed = config_hash(family=self.family, context_window=window, parallel=fields.get("parallel"))
         return {"id": local, "public_id": public or local, "backend": backend, "config_hash": hashed} | fields
 
-    async def slave(self, name: str, url: str, *models: dict[str, Any], **cluster: Any) -> Router:
-        """A slave beside the backend at `url`."""
+    def reserve(self) -> int:
+        """The port of a slave that will come later; its master permits it already."""
         port = free_port()
-        public_url = f"http://127.0.0.1:{port}"
-        self.slave_urls.append(public_url)
+        self.slave_urls.append(f"http://127.0.0.1:{port}")
+        return port
+
+    async def slave(self, name: str, url: str, *models: dict[str, Any], port: int = 0, **cluster: Any) -> Router:
+        """A slave beside the backend at `url`; `port` was reserved."""
+        port = port or self.reserve()
         settings = {
             "role": "Slave", "node_id": name, "master_url": f"http://127.0.0.1:{self.master_port}",
-            "public_url": public_url, **cluster,
+            "public_url": f"http://127.0.0.1:{port}", **cluster,
         }  # fmt: skip
         return await self.router(settings, port, url, models)
 

@@ -100,8 +100,7 @@ class NodeApi:
         try:
             if router.registry.on_registered(snapshot, router.clock()):
                 router.master.suspect(snapshot.url)
-            if router.lending:
-                router.lending.follow()
+            router.follow_nodes()
         except RegistrationRefused as refusal:
             return refused(refusal.status, refusal.code, str(refusal))
         cluster = router.config.cluster

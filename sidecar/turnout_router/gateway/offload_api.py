@@ -18,10 +18,12 @@ from turnout_api.wire import (
     NODE_HEADER,
     NODE_PREFIX,
     STAGE_HEADER,
+    Acknowledged,
     Decisions,
     ErrorBody,
     LinksPush,
     LinksTaken,
+    Measured,
     StopLent,
 )
 from turnout_router.cluster.messages import read, written
@@ -64,6 +66,8 @@ class OffloadApi:
             web.post(f"{NODE_PREFIX}/offload/stop", guarded(self._stop)),
             web.post(f"{NODE_PREFIX}/links", guarded(self._links)),
             web.get(f"{NODE_PREFIX}/decisions", guarded(self._decisions)),
+            web.get(f"{NODE_PREFIX}/measurements", guarded(self._measured)),
+            web.post(f"{NODE_PREFIX}/measurements", guarded(self._take_measured)),
         ]
 
     async def _event(self, request: web.Request) -> web.StreamResponse:
@@ -80,7 +84,7 @@ class OffloadApi:
 
     async def _lease(self, request: web.Request) -> web.StreamResponse:
         self._router.runtime.take_leases(await _message(request, LeaseAnswer))
-        return json_response(b"{}")
+        return json_response(written(Acknowledged()))
 
     async def _stop(self, request: web.Request) -> web.StreamResponse:
         asked = await _message(request, StopLent)
@@ -109,6 +113,17 @@ class OffloadApi:
         if query.get("all") in {"1", "true"} and self._router.lending is not None:
             answer = await self._router.lending.gather(query, question.limit, answer.rows)
         return json_response(written(answer))
+
+    async def _measured(self, request: web.Request) -> web.StreamResponse:
+        try:
+            after = [float(request.query.get(name, 0.0)) for name in ("jobs_after", "loads_after")]
+        except ValueError as error:
+            raise errors.InvalidBody(f"jobs_after and loads_after are seconds since the epoch: {error}") from error
+        return json_response(written(await asyncio.to_thread(self._router.store.measured, *after)))
+
+    async def _take_measured(self, request: web.Request) -> web.StreamResponse:
+        await self._router.take_measured(await _message(request, Measured))
+        return json_response(written(Acknowledged()))
 
     async def _relay(self, request: web.Request) -> web.StreamResponse:
         router = self._router

@@ -118,7 +118,7 @@ class NodeRuntime(Protocol):
     """The runtime of this node. All methods belong to one event loop."""
 
     def recall(self, samples: Iterable[Sample], loads: Iterable[LoadRecord]) -> None:
-        """What was measured before a restart, oldest first, on the clock of this process. Comes before `start`."""
+        """Take these, oldest first and on the clock of this process, for everything that is known of their models."""
 
     async def start(self) -> None:
         """Start backends that are not lazy, the startup model and the probes. Does not wait for them."""

@@ -142,12 +142,14 @@ class LocalRuntime(NodeRuntime):
         await asyncio.gather(*(backend.driver.stop() for backend in self._backends.values()))
 
     def recall(self, samples: Iterable[Sample], loads: Iterable[LoadRecord]) -> None:
-        """What was measured before a restart, oldest first, on the clock of this process. Comes before `start`."""
-        for sample in samples:
+        """Take these, oldest first and on the clock of this process, for everything that is known of their models."""
+        jobs, began = list(samples), list(loads)
+        for model in {job.model for job in jobs} | {load.model for load in began}:
+            self._measurements.forget(model)
+        for sample in jobs:
             self._measurements.add(sample)
-        for load in loads:
-            if not load.error:
-                self._measurements.add_load(load.model, load.seconds, _now() - (time.time() - load.started_at))
+        for load in began:
+            self._measurements.add_load(load.model, load.seconds, _now() - (time.time() - load.started_at))
 
     async def claim(
         self, model: str, request_id: str, *, job: Job | None = None, borrow: Borrow | None = None
@@ -253,6 +255,9 @@ class LocalRuntime(NodeRuntime):
     async def reconfigure(self, config: RouterConfig) -> None:
         """Take a new configuration. Raises FamilyNotSupported, and then nothing has changed."""
         fresh = self._new_backends(config)
+        for model in self._models.values():
+            if not _is_still(model, self._config, config):
+                self._measurements.forget(model.id)
         self._config = config
         self._models = {model.id: model for model in config.models.local}
         self._families = _families(config)
@@ -548,6 +553,12 @@ def _queue_of(model: ModelState, now: float) -> ModelQueue:
 def _record_of(report: LoadReport) -> LoadRecord:
     started_at = time.time() - (_now() - report.started)
     return LoadRecord(report.model, started_at, report.seconds, report.displaced, report.error)
+
+
+def _is_still(model: ModelConfig, old: RouterConfig, new: RouterConfig) -> bool:
+    """Whether what was measured of a model says anything of the one that has its ID now."""
+    now = next((each for each in new.models.local if each.id == model.id), None)
+    return now is not None and old.hash_of(model) == new.hash_of(now)
 
 
 def _ticket_of(lent: LentClaim) -> Ticket:

@@ -19,8 +19,9 @@ from operator import attrgetter
 from pathlib import Path
 
 from turnout_api.lending import DecisionRow
+from turnout_api.wire import Measured
 from turnout_router.runtime.interface import LoadRecord
-from turnout_router.store import decisions
+from turnout_router.store import decisions, measured
 from turnout_router.store.decisions import Question
 from turnout_router.store.records import Limits, RequestRecord, SampleRecord
 from turnout_router.version import VERSION
@@ -32,16 +33,14 @@ PRUNE_INTERVAL_S = 60.0
 _COLUMNS = [field.name for field in fields(RequestRecord)]
 _VALUES = attrgetter(*_COLUMNS)  # dataclasses.astuple copies deeply: a tenth of the CPU of a request
 _INSERT_REQUEST = f"INSERT INTO requests ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - names of our own dataclass
-_INSERT_LOAD = "INSERT INTO loads (model, started_at, seconds, displaced, error) VALUES (?, ?, ?, ?, ?)"
-_SAMPLE_COLUMNS = [field.name for field in fields(SampleRecord)]
-_SAMPLE_VALUES = attrgetter(*_SAMPLE_COLUMNS)
-_SAMPLE_NAMES = ", ".join(_SAMPLE_COLUMNS)
-_INSERT_SAMPLE = f"INSERT INTO samples ({_SAMPLE_NAMES}) VALUES ({', '.join('?' * len(_SAMPLE_COLUMNS))})"  # noqa: S608 - as above
+_INSERT_LOAD = "INSERT INTO loads (model, started_at, seconds, displaced, error, config_hash) VALUES (?, ?, ?, ?, ?, ?)"
 _TABLE_OF = {
     _INSERT_REQUEST: "requests",
     _INSERT_LOAD: "loads",
-    _INSERT_SAMPLE: "samples",
+    measured.INSERT_OWN_JOB: measured.OWN_JOBS,
     decisions.INSERT: decisions.TABLE,
+    measured.INSERT_JOB: measured.JOBS,
+    measured.INSERT_LOAD: measured.LOADS,
 }
 
 log = logging.getLogger(__name__)
@@ -70,6 +69,11 @@ MIGRATIONS: Sequence[str] = (
     ) STRICT;
     CREATE INDEX samples_ts ON samples (ts);
     {decisions.CREATE}
+    """,
+    f"""
+    ALTER TABLE samples ADD COLUMN config_hash TEXT NOT NULL DEFAULT '';
+    ALTER TABLE loads ADD COLUMN config_hash TEXT NOT NULL DEFAULT '';
+    {measured.CREATE}
     """,
 )
 
@@ -123,14 +127,14 @@ class Store:
         """Remember one request that ended."""
         self._add("requests", _INSERT_REQUEST, _VALUES(record))
 
-    def add_load(self, record: LoadRecord) -> None:
-        """Remember one load that ended."""
-        row = (record.model, record.started_at, record.seconds, " ".join(record.displaced), record.error)
+    def add_load(self, record: LoadRecord, config_hash: str = "") -> None:
+        """Remember one load that ended, of a model as it was configured then."""
+        row = (record.model, record.started_at, record.seconds, " ".join(record.displaced), record.error, config_hash)
         self._add("loads", _INSERT_LOAD, row)
 
     def add_sample(self, record: SampleRecord) -> None:
         """Remember one job that a backend finished."""
-        self._add("samples", _INSERT_SAMPLE, _SAMPLE_VALUES(record))
+        self._add(measured.OWN_JOBS, measured.INSERT_OWN_JOB, measured.own_values(record))
 
     def add_decision(self, row: DecisionRow) -> None:
         """Remember one decision of lending; when and by which version is added where the row does not say."""
@@ -147,20 +151,42 @@ class Store:
         """Rows of the decision log, newest first. Blocks."""
         return [decisions.row_of(values) for values in self.query(*decisions.select(question))]
 
-    def samples(self, since: float) -> list[SampleRecord]:
-        """Jobs that ended since then (wall clock), oldest first. Blocks."""
-        rows = self.query(f"SELECT {_SAMPLE_NAMES} FROM samples WHERE ts >= ? ORDER BY ts", (since,))  # noqa: S608 - as above
-        return [SampleRecord(*row) for row in rows]  # type: ignore[arg-type]  # STRICT columns hold what the fields are
-
-    def loads(self, since: float) -> list[LoadRecord]:
-        """Loads that began since then (wall clock), oldest first. Blocks."""
-        found = (
-            "SELECT model, started_at, seconds, displaced, error FROM loads WHERE started_at >= ? ORDER BY started_at"
+    def measured(self, jobs_after: float, loads_after: float) -> Measured:
+        """Jobs that ended and loads that began after then (wall clock), the oldest of them. Blocks."""
+        most = measured.MAX_ROWS
+        return Measured(
+            jobs=measured.jobs_of(self.query(measured.SELECT_OWN_JOBS, (jobs_after, most))),
+            loads=measured.loads_of(self.query(measured.SELECT_OWN_LOADS, (loads_after, most))),
         )
-        return [
-            LoadRecord(str(model), float(str(at)), float(str(seconds)), tuple(str(displaced).split()), str(error))
-            for model, at, seconds, displaced, error in self.query(found, (since,))
-        ]
+
+    def newest_measured(self, since: float) -> Measured:
+        """What this node measured since then (wall clock), oldest first, the newest of it if there is much. Blocks."""
+        most = measured.MAX_ROWS
+        return Measured(
+            jobs=measured.jobs_of(self.query(measured.NEWEST_OWN_JOBS, (since, most)))[::-1],
+            loads=measured.loads_of(self.query(measured.NEWEST_OWN_LOADS, (since, most)))[::-1],
+        )
+
+    def keep_measured(self, node: str, node_id: str, found: Measured) -> None:
+        """Keep what another node measured."""
+        for job in found.jobs:
+            self._add(measured.JOBS, measured.INSERT_JOB, measured.job_values(node, node_id, job))
+        for load in found.loads:
+            self._add(measured.LOADS, measured.INSERT_LOAD, measured.load_values(node, node_id, load))
+
+    def kept_until(self, node_id: str) -> tuple[float, float]:
+        """The times of the newest job and load that are kept of a node; 0 = none. Blocks."""
+        ((jobs,),) = self.query(measured.NEWEST_JOB, (node_id,))
+        ((loads,),) = self.query(measured.NEWEST_LOAD, (node_id,))
+        return float(str(jobs)), float(str(loads))
+
+    def kept_measured(self, node: str, since: float) -> Measured:
+        """What every instance of a node measured since then, as `newest_measured`. Blocks."""
+        most = measured.MAX_ROWS
+        return Measured(
+            jobs=measured.jobs_of(self.query(measured.SELECT_JOBS, (node, since, most)))[::-1],
+            loads=measured.loads_of(self.query(measured.SELECT_LOADS, (node, since, most)))[::-1],
+        )
 
     def keep(self, name: str, value: str) -> None:
         """Keep one named text at once (the configuration, the ledger of names). Blocks: not for the request path."""
@@ -227,6 +253,8 @@ class Store:
                 limits.decisions_rows,
             ),
             ("DELETE FROM samples WHERE ts < ?", now - limits.samples_s),
+            (measured.FORGET_JOBS, now - limits.samples_s),
+            (measured.FORGET_LOADS, now - limits.samples_s),
         )
         for sql, value in statements:
             with self._lock:  # one at a time, so that no row to be kept waits long

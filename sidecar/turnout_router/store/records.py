@@ -1,4 +1,4 @@
-"""What a router remembers: of each request one row, written when it ended; of each job one sample."""
+"""What a router remembers of each request (one row, written when it ended), and how much it keeps."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -49,6 +49,8 @@ class SampleRecord:
     has_images: bool = False
     max_tokens: int | None = None
     """What the client allowed for the answer."""
+    config_hash: str = ""
+    """Of the model when it ran; empty = written by a version that did not say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ async def test_probes_lend_what_waits_and_every_job_is_a_sample_where_it_ran(sce
     probes = world.rows(world.master, "probe")
     assert {(row.owner_node, row.helper_node, row.kind) for row in probes} == {("own", "hlp", "plan")}
     for router, bench in ((world.owner, world.at_owner), (world.helper, world.at_helper)):
-        samples = router.store.samples(0.0)
+        samples = router.store.measured(0.0, 0.0).jobs
         assert len(samples) == len(bench.seen)
         assert {(each.input_tokens, each.output_tokens) for each in samples} == {(20.0, 5.0)}
 

@@ -24,5 +24,5 @@ async def test_neither_requests_nor_answers_are_read_for_lending(
             return int(got.status)
 
     assert await asyncio.gather(*(ask() for _ in range(8))) == [200] * 8
-    assert slave.store.samples(0.0) == []
+    assert slave.store.measured(0.0, 0.0).jobs == []
     assert not slave.runtime.is_linked("m")

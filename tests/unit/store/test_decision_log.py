@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,10 @@ from turnout_router.version import VERSION
 
 def lent(request_id: str = "r", **fields: object) -> DecisionRow:
     return DecisionRow(RowKind.DISPATCH, "lent", Outcome.LENT, Lane.TEXT, request_id=request_id, **fields)
+
+
+def sample(ts: float) -> SampleRecord:
+    return SampleRecord("m", ts, 2.0, 10.0, 20.0, 0.0, 55, max_tokens=9, config_hash="c")
 
 
 async def test_a_row_comes_back_as_it_was_with_its_time_and_the_version_that_wrote_it(tmp_path: Path) -> None:
@@ -58,17 +63,16 @@ async def test_rows_that_are_too_old_or_too_many_are_forgotten_and_samples_with_
     for number in range(5):
         store.add_decision(lent(str(number), ts=now))
     for age in (20.0, 1.0):
-        store.add_sample(SampleRecord("m", now - age, 2.0, 10.0, 20.0, 0.0, 55, has_images=False, max_tokens=9))
+        store.add_sample(sample(now - age))
     assert len(store.decisions(Question())) == 6
     store.limit(Limits(decisions_s=50, decisions_rows=3, samples_s=10))
     store.start()
     async with asyncio.timeout(10):
-        while len(store.samples(0.0)) > 1:  # noqa: ASYNC110 - the writer's next look has no event
+        while len(store.measured(0.0, 0.0).jobs) > 1:  # noqa: ASYNC110 - the writer's next look has no event
             await asyncio.sleep(0.01)
     assert [row.request_id for row in store.decisions(Question())] == ["4", "3", "2"]
-    assert store.samples(0.0) == [
-        SampleRecord("m", now - 1.0, 2.0, 10.0, 20.0, 0.0, 55, has_images=False, max_tokens=9)
-    ]
+    (left,) = store.measured(0.0, 0.0).jobs
+    assert {**left.model_dump()} == asdict(sample(now - 1.0))
     await store.close()
 
 
