@@ -34,8 +34,9 @@ $(VENV)/.llama: $(VENV)/.installed
 kube: $(VENV)/.installed ## a real Kubernetes control plane for tests/kube, built once and cached outside the checkout
 	tests/kube/cluster/build.sh || [ "$$CI" != true ]  # without it tests/kube says so and skips, but not in CI
 
-demo: setup llama ## run the main job: a master and two slaves serve real requests
+demo: setup llama ## a master and two slaves serve real requests, and lend what waits
 	$(BIN)/python examples/demo.py
+	$(BIN)/python examples/demo_lending.py
 
 test: lint types imports unit ## everything that must pass
 
