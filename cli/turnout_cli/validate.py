@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from turnout_api.manifests import Finding, Manifest, read
-from turnout_api.resolve import PlacedAnywhere, Verdict, declare, resolve
+from turnout_api.resolve import Key, PlacedAnywhere, TestOutcome, Verdict, declare, resolve
 from turnout_cli.output import Output, print_document, table_console
 from turnout_cli.sources import expand, text_of
 
@@ -45,6 +45,13 @@ class Judged:
 
     manifest: Manifest
     verdict: Verdict
+    tested: TestOutcome | None = None
+    """Of a RouteTest, when something serves at all."""
+
+    @property
+    def result(self) -> str:
+        """Pass or Fail; empty for other kinds, and where no test could be run."""
+        return "" if self.tested is None else "Pass" if self.tested.passed else "Fail"
 
     def as_data(self) -> dict[str, object]:
         """The shape of `--output json`. `line` is that of the first problem, else the object's."""
@@ -59,7 +66,7 @@ class Judged:
             "reason": str(verdict.reason),
             "message": verdict.message,
             "warnings": [str(warning) for warning in verdict.warnings],
-        }
+        } | ({"result": self.result} if self.result else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +113,11 @@ def judge(sources: Sequence[tuple[str, str]], errors: Sequence[Finding] = ()) ->
 
 def _judge_namespace(manifests: Sequence[Manifest]) -> list[Judged]:
     declared = [declare(manifest.document) for manifest in manifests]
-    verdicts = resolve(declared, placement=PlacedAnywhere(), generation=0).verdicts
-    return [Judged(manifest, verdict) for manifest, verdict in zip(manifests, verdicts, strict=True)]
+    resolution = resolve(declared, placement=PlacedAnywhere(), generation=0)
+    return [
+        Judged(manifest, verdict, resolution.tests.get(Key(verdict.kind, verdict.name)))
+        for manifest, verdict in zip(manifests, resolution.verdicts, strict=True)
+    ]
 
 
 def _sources(file: str) -> list[tuple[str, str]]:
@@ -142,7 +152,8 @@ def _rows(judged: Judged) -> Iterator[tuple[str, str]]:
     """Where and what: the object's own row, then one for each problem and warning."""
     verdict, manifest = judged.verdict, judged.manifest
     word = "[green]accepted[/]" if verdict.accepted else "[red]not accepted[/]"
-    yield manifest.where(), f"[bold]{escape(f'{verdict.kind} {verdict.name}')}[/] {word}"
+    result = f", {judged.result.lower()}" if judged.result else ""
+    yield manifest.where(), f"[bold]{escape(f'{verdict.kind} {verdict.name}')}[/] {word}{result}"
     for problem in verdict.problems:
         yield manifest.where(problem.path), f"  [red]{problem.reason}[/] {escape(problem.message)}"
     for warning in verdict.warnings:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from turnout_api.resolve import Key, Resolution, Verdict, weights_of
+from turnout_api.resolve import Key, Resolution, TestOutcome, Verdict, weights_of
 from turnout_api.resources import API_VERSION, Model, NodeModelRef, RouterNode, RoutingLink
 from turnout_operator import conditions, deliver
 from turnout_operator.names import FIELD_MANAGER
@@ -58,7 +58,17 @@ def _fields(verdict: Verdict, resolution: Resolution, issued: Mapping[str, Issue
         fields["configGeneration"] = issued[verdict.name].generation if verdict.name in issued else 0
     if isinstance(last, RoutingLink):
         fields["weights"] = weights_of(*(_model(end, resolution) for end in (last.spec.owner, last.spec.helper))).value
+    if verdict.kind == "RouteTest":
+        fields |= _tested(resolution.tests.get(Key(verdict.kind, verdict.name)))
     return fields
+
+
+def _tested(outcome: TestOutcome | None) -> dict[str, int | str]:
+    """Of a RouteTest; all empty while nothing is served."""
+    if outcome is None:
+        return {"result": "", "rule": "", "model": "", "message": ""}
+    result = "Pass" if outcome.passed else "Fail"
+    return {"result": result, "rule": outcome.rule, "model": outcome.model, "message": outcome.message}
 
 
 def _model(end: NodeModelRef, resolution: Resolution) -> Model | None:

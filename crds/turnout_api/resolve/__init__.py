@@ -27,6 +27,7 @@ from turnout_api.resolve.interface import (
     Placement,
     Problem,
     Resolution,
+    TestOutcome,
     Verdict,
     Where,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "Problem",
     "Reason",
     "Resolution",
+    "TestOutcome",
     "Verdict",
     "Where",
     "by_namespace",

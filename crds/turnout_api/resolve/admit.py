@@ -39,6 +39,11 @@ class Entry:
         last = None if unchanged else self.last
         return tuple(option for option in (self.declared, last) if option is not None)
 
+    @property
+    def is_changed(self) -> bool:
+        """It is new, or was edited since it was accepted."""
+        return self.declared is not None and (self.last is None or len(self.options) > 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Admission:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from turnout_api import identity
 from turnout_api.config import RouterConfig
-from turnout_api.resolve import frontends, guardians, links, nodes
+from turnout_api.resolve import frontends, guardians, links, nodes, routetests
 from turnout_api.resolve.admit import Admission, Entry, admit
 from turnout_api.resolve.configure import configure
-from turnout_api.resolve.interface import Declared, Key, Placement, Problem, Resolution, Verdict
+from turnout_api.resolve.interface import Declared, Key, Placement, Problem, Resolution, TestOutcome, Verdict
 from turnout_api.resolve.reasons import Reason
 from turnout_api.resolve.world import World, grown_ledger, world_of
 from turnout_api.resources import (
@@ -31,6 +31,7 @@ from turnout_api.resources import (
     RoutingLink,
     SplitRecipe,
 )
+from turnout_api.routing import Routing, offline
 from turnout_api.vocabulary import Role
 
 _Problems = tuple[Problem, ...]
@@ -66,6 +67,7 @@ def resolve(
         ledger=judged.world.ledger,
         master=master.name if master else "",
         served=judged.served,
+        tests=judged.tests,
     )
 
 
@@ -85,6 +87,7 @@ class _Judged:
     served: Mapping[Key, Resource]
     problems: Mapping[Key, _Problems]
     last_accepted: Mapping[Key, Resource]
+    tests: Mapping[Key, TestOutcome]
 
     def verdict(self, declared: Declared) -> Verdict:
         problems = self.problems.get(declared.key, ())
@@ -94,11 +97,16 @@ class _Judged:
             name=declared.name,
             generation=declared.generation,
             problems=problems,
-            warnings=tuple(_warnings(declared.resource, self.world, accepted=not problems))
-            if declared.resource
-            else (),
+            warnings=self._warnings(declared, accepted=not problems),
             last_good=bool(problems) and declared.key in self.served,
         )
+
+    def _warnings(self, declared: Declared, *, accepted: bool) -> _Problems:
+        if declared.resource is None:
+            return ()
+        found = _warnings(declared.resource, self.world, accepted=accepted)
+        tested = routetests.warnings(self.tests.get(declared.key) if accepted else None)
+        return (*found, *tested)
 
 
 class _Judge:
@@ -115,6 +123,7 @@ class _Judge:
         self._placement = placement
         self._last = last_accepted
         self._ledger = ledger
+        self._keys = frozenset(d.key for d in objects)
         self._declared_nodes = frozenset(d.name for d in objects if d.kind == "RouterNode")
         self._refused: dict[Key, _Problems] = {}
         """Declared specs that are out of the question, and why."""
@@ -129,9 +138,10 @@ class _Judge:
             admission = admit(entries, self._ledger)
             lacking = self._lacking(admission)
             giving_way = self._giving_way(entries, admission, lacking)
-            if not giving_way:
+            refused = {key: lacking[key] for key in giving_way} or self._breaking(entries, admission, lacking)
+            if not refused:
                 return self._judged(admission, lacking)
-            self._refused |= {key: lacking[key] for key in giving_way}
+            self._refused |= refused
 
     def _entries(self) -> list[Entry]:
         return [
@@ -165,7 +175,33 @@ class _Judge:
         world = self._world(admission.admitted)
         lacking = _each(_node_problems, admission.admitted, world)
         served = {key: resource for key, resource in admission.admitted.items() if key not in lacking}
-        return lacking | _each(_dependent_problems, served, self._world(served))
+        lacking |= _each(_dependent_problems, served, self._world(served))
+        served = {key: resource for key, resource in served.items() if key not in lacking}
+        return lacking | routetests.failing(served, self._routing)
+
+    def _breaking(
+        self, entries: list[Entry], admission: Admission, lacking: Mapping[Key, _Problems]
+    ) -> dict[Key, _Problems]:
+        """Declared specs that make a required route test fail which passed on what was accepted last."""
+        admitted = admission.admitted
+        failing = [test for key in lacking if isinstance(test := admitted[key], RouteTest)]
+        if not failing:
+            return {}
+        return routetests.breaking(
+            failing,
+            now={key: resource for key, resource in admitted.items() if key not in lacking},
+            before=self._last,
+            changed=[e.key for e in entries if e.is_changed and admitted.get(e.key) is e.declared],
+            routing_of=self._routing,
+        )
+
+    def _routing(self, served: Mapping[Key, Resource]) -> Routing | None:
+        """What routers that serve these objects would route by; None without a master."""
+        known = [served[declared.key] for declared in self._objects if declared.key in served]
+        gone = [served[key] for key in sorted(served) if key not in self._keys]  # of what was accepted before
+        ledger = grown_ledger(self._ledger, [*known, *gone], before=self._last.values())
+        configs = configure(served, placement=self._placement, ledger=ledger, generation=0)
+        return offline(configs) if configs else None
 
     def _world(self, admitted: Mapping[Key, Resource], waiting: Sequence[Resource] = ()) -> World:
         in_order = [admitted[declared.key] for declared in self._objects if declared.key in admitted]
@@ -183,7 +219,13 @@ class _Judge:
         kept = {d.key: self._last[d.key] for d in self._objects if d.key in self._last}
         accepted = {d.key: d.resource for d in self._objects if d.resource and d.key not in problems}
         world = self._world(served, waiting)
-        return _Judged(world=world, served=served, problems=problems, last_accepted={**kept, **accepted})
+        return _Judged(
+            world=world,
+            served=served,
+            problems=problems,
+            last_accepted={**kept, **accepted},
+            tests=routetests.outcomes(admission.admitted, served, self._routing),
+        )
 
 
 def _unique(objects: Sequence[Declared]) -> tuple[list[Declared], dict[int, Verdict]]:
@@ -270,6 +312,5 @@ _NOT_SERVED_YET: dict[type[Resource], str] = {
     FrontendModel: _ROUTING,
     ModelPool: _ROUTING,
     SplitRecipe: _ROUTING,
-    RouteTest: "this version judges it but does not run it",
 }
 """What the router of this version does not do with an accepted object."""

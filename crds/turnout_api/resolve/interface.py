@@ -52,6 +52,21 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
+class TestOutcome:
+    """What came out of a RouteTest."""
+
+    passed: bool
+    rule: str = ""
+    """That decided, as FRONTEND/RULE; empty = none did."""
+    model: str = ""
+    """That the request would go to first; empty = none."""
+    message: str = ""
+    """What differs from what was expected; empty when it passed."""
+
+    __test__ = False  # no class of tests, though its name begins like one
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What is to be said about one declared object."""
 
@@ -163,3 +178,5 @@ class Resolution:
     """Name of the Master or Standalone that serves clients; empty = none is accepted."""
     served: Mapping[Key, Resource] = field(default_factory=dict)
     """What the configurations were made of: each object's newest acceptable spec."""
+    tests: Mapping[Key, TestOutcome] = field(default_factory=dict)
+    """Of every RouteTest, judged on what is served; empty while nothing is."""

@@ -55,6 +55,9 @@ class Reason(StrEnum):
     GUARDIAN_NOT_MULTIMODAL = "GuardianNotMultimodal", "The guardian's model does not read images."
     CAPABILITY_MISMATCH = "CapabilityMismatch", "A component's model does not have the capability it is named for."
 
+    ROUTE_TEST_FAILS = "RouteTestFails", "The request of the test is not decided as expected."
+    BREAKS_ROUTE_TEST = "BreaksRouteTest", "The change makes a RouteTest fail that is required and passed before."
+
     # Refused in links and guardians, warned about elsewhere.
     UNKNOWN_NODE = "UnknownNode", "No accepted RouterNode has that name."
     UNKNOWN_MODEL = "UnknownModel", "No model has that local ID on its node, or that public ID in the namespace."

@@ -242,3 +242,29 @@ def test_files_without_an_object_of_ours_are_an_error(validate, text):
     result = validate({"cluster.yaml": text})
     assert result.exit_code == 1
     assert "no object of turnout.dev" in result.stdout
+
+
+ROUTE_TEST = """\
+apiVersion: turnout.dev/v1alpha1
+kind: RouteTest
+metadata: {name: goes-home}
+spec:
+  request: {path: /v1/chat/completions, body: {model: assistant}}
+  expect: {model: MODEL}
+  required: true
+"""
+
+
+@pytest.mark.parametrize(("model", "code", "result"), [("cc11", 0, "Pass"), ("cc12", 1, "Fail")])
+def test_a_route_test_passes_or_fails(validate_json, validate, model, code, result):
+    files = {
+        "cluster.yaml": GOOD,
+        "front.yaml": FRONTEND.replace("cc12", "cc11"),
+        "test.yaml": ROUTE_TEST.replace("MODEL", model),
+    }
+
+    ended, said = validate_json(files)
+
+    assert (ended, said["resources"][-1]["result"]) == (code, result)
+    assert "result" not in said["resources"][0]
+    assert f"accepted, {result.lower()}" in validate(files).stdout
