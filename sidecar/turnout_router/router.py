@@ -53,7 +53,7 @@ DRAIN_TIMEOUT_S = 600.0
 """A stopping router waits this long for requests that run."""
 REFRESH_INTERVAL_S = 0.25
 """How often a master looks whether its own models changed and whether the ledger of names has to be kept."""
-CONFIG, NAMES, LINKS = "config", "names", "links"
+CONFIG, NAMES, LINKS, EPOCH = "config", "names", "links", "epoch"
 EVENT_TIMEOUT_S = 15.0
 """More than the master takes to decide or to say that it cannot."""
 
@@ -108,13 +108,19 @@ class Router:
         self.relays: Relays | None = None
         if cluster.role is Role.MASTER:
             self.lending = MasterLending(
-                self.config, self.registry, self.runtime, peers, write=self._decided, clock=clock
+                self.config,
+                self.registry,
+                self.runtime,
+                peers,
+                write=self._decided,
+                clock=clock,
+                epoch=self._next_epoch(),
             )
             self.relays = Relays(
                 self.lending.service, self.exchanges, self.registry, peers, suspect=self.master.suspect
             )
             self.exchanges.lender = self.relays
-        elif peers and self.tokens:
+        elif cluster.role is Role.SLAVE and peers and self.tokens:
             self.exchanges.lender = RemoteLender(
                 self.client, peers, self.tokens, cluster.node_id, lambda: self.config.cluster.master_url
             )
@@ -313,7 +319,7 @@ class Router:
             if self.lending:
                 self.metrics.offload_events.labels(event.trigger).inc()
                 return await self.lending.service.event(event)
-            if self.peers:
+            if self._slave and self.peers:
                 url = self.config.cluster.master_url
                 return await self.peers.post(url, "offload/event", event, LeaseAnswer, timeout_s=EVENT_TIMEOUT_S)
         except (NotDecided, PeerFailed) as error:
@@ -335,6 +341,12 @@ class Router:
         own = await asyncio.to_thread(self.store.newest_measured, since)
         known = samples.usable(own, given, self._hashes())
         self.runtime.recall(map(samples.sample_of, known.jobs), map(samples.load_of, known.loads))
+
+    def _next_epoch(self) -> int:
+        """Larger than that of every earlier start, also where the wall clock was set back in between."""
+        epoch = max(time.time_ns() // 1_000_000, int(self.store.kept(EPOCH) or 0) + 1)
+        self.store.keep(EPOCH, str(epoch))
+        return epoch
 
     def _with_links(self, config: RouterConfig) -> RouterConfig:
         try:

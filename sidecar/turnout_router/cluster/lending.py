@@ -7,7 +7,6 @@ it was granted. A slave that could not be told is told again until it was.
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
@@ -78,6 +77,7 @@ class MasterLending:
         *,
         write: Callable[[DecisionRow], None],
         clock: Callable[[], float],
+        epoch: int,
     ) -> None:
         self._config = config
         self._registry = registry
@@ -89,8 +89,7 @@ class MasterLending:
         self._stopped = False
         nodes = Cluster(registry, runtime, peers)
         settings = LendingSettings.of(config.cluster)
-        # milliseconds, so that a master that starts again within a second is a new one all the same
-        self.service = LendingService(settings, (), nodes, write, clock, epoch=time.time_ns() // 1_000_000)
+        self.service = LendingService(settings, (), nodes, write, clock, epoch=epoch)
 
     async def stop(self) -> None:
         """Tell nobody any more."""

@@ -13,6 +13,10 @@ STOP_LIMIT_S: Final = 3.0
 """To take a request off the backend: its connection is closed, nobody is asked."""
 
 
+class StillRunning(Exception):
+    """A request could not be taken off its backend in time."""
+
+
 class Borrowed:
     """The handlers of borrowed requests."""
 
@@ -31,7 +35,7 @@ class Borrowed:
             del self._running[task]
 
     async def stop(self, asked: StopLent) -> LentStopped:
-        """End it; returns when its backend has been let go."""
+        """End it; returns when its backend has been let go. Raises StillRunning."""
         meant = [
             task
             for task, (request_id, lease) in self._running.items()
@@ -39,8 +43,10 @@ class Borrowed:
         ]
         for task in meant:
             task.cancel()
-        while any(task in self._running for task in meant):
-            await asyncio.wait(meant, timeout=STOP_LIMIT_S, return_when=asyncio.FIRST_COMPLETED)
+        if meant:
+            await asyncio.wait(meant, timeout=STOP_LIMIT_S)
+        if any(task in self._running for task in meant):
+            raise StillRunning(f"request {asked.request_id} has not ended {STOP_LIMIT_S:g} s after it was stopped")
         return LentStopped(state="stopped" if meant else "unknown")
 
 

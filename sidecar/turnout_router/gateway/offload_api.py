@@ -31,6 +31,7 @@ from turnout_router.cluster.peers import PeerFailed
 from turnout_router.families import errors, headers
 from turnout_router.gateway.answers import json_response, node_error_response, to_multidict
 from turnout_router.gateway.attempt import STAGE_SENT, STAGE_UNSENT, AttemptFailed, Outgoing
+from turnout_router.gateway.borrowed import StillRunning
 from turnout_router.gateway.intake import read_body, request_id_of
 from turnout_router.gateway.lent import CONFLICT, HandedBack
 from turnout_router.gateway.outgoing import renamed
@@ -89,12 +90,13 @@ class OffloadApi:
     async def _stop(self, request: web.Request) -> web.StreamResponse:
         asked = await _message(request, StopLent)
         relays = self._router.relays
-        if relays is None:
-            return json_response(written(await self._router.borrowed.stop(asked)))
         try:
-            return json_response(written(await relays.stop_lent(asked)))
+            stopped = await (relays.stop_lent(asked) if relays else self._router.borrowed.stop(asked))
         except PeerFailed as error:
             return refused(502, "helper_unreachable", str(error))
+        except StillRunning as error:
+            return refused(504, "still_running", str(error))
+        return json_response(written(stopped))
 
     async def _links(self, request: web.Request) -> web.StreamResponse:
         push = await _message(request, LinksPush)
