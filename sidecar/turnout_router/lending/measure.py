@@ -9,6 +9,7 @@ Invariants:
 * Below `min_samples` in the window there is no fit and no token profile.
 * When every sample did the same work, their mean prices that work and no other.
 * Each lane of a model has its own samples: text and images share no coefficient.
+* With `analytics` off nothing is measured, so nothing is priced.
 * A job whose work nobody stated is no sample. Failed, cut-off and abandoned jobs are not given to `add`.
 * Memory is bounded: `MAX_SAMPLES` a model and lane, `MAX_LOADS` a model.
 
@@ -68,8 +69,11 @@ class Measurements:
         self._loads: dict[str, deque[tuple[float, float]]] = {}
 
     def configure(self, settings: LendingSettings) -> None:
-        """Go on with other settings; what they changed shows in the next answers."""
+        """Go on with other settings; what they changed shows in the next answers. Without `analytics` all is forgotten."""
         self._settings = settings
+        if not settings.analytics:
+            self._windows.clear()
+            self._loads.clear()
 
     def forget(self, model: str) -> None:
         """The model is another one now, or gone."""
@@ -80,8 +84,9 @@ class Measurements:
     def add(self, sample: Sample) -> None:
         """A job ended well. One without work, or with an impossible time or size, is left out."""
         work = sample.work
-        sizes = work.input_tokens, work.output_tokens, work.pixel_steps
-        if work == Work() or not all(isfinite(number) and number >= 0.0 for number in (sample.seconds, *sizes)):
+        numbers = sample.seconds, work.input_tokens, work.output_tokens, work.pixel_steps
+        possible = all(isfinite(number) and number >= 0.0 for number in numbers)
+        if not self._settings.analytics or work == Work() or not possible:
             return
         key = sample.model, sample.lane
         window = self._windows.get(key)
@@ -91,6 +96,8 @@ class Measurements:
 
     def add_load(self, model: str, seconds: float, at: float) -> None:
         """A load ended well, whether or not anything was generated afterwards."""
+        if not self._settings.analytics:
+            return
         self._loads.setdefault(model, deque(maxlen=MAX_LOADS)).append((at, seconds))
 
     def prune(self, now: float) -> None:

@@ -197,9 +197,27 @@ def test_an_impossible_time_is_left_out(seconds: float) -> None:
     assert measurements.fit("m", 0.0) is None
 
 
+def test_without_analytics_nothing_is_measured_and_what_was_is_forgotten() -> None:
+    measurements = measured(*varied(20))
+    measurements.add_load("m", 20.0, at=0.0)
+    measurements.configure(LendingSettings(analytics=False))
+    for sample in varied(20, start=20.0):
+        measurements.add(sample)
+    measurements.add_load("m", 20.0, at=40.0)
+    measurements.configure(LendingSettings())
+    assert measurements.fit("m", 40.0) is None
+    assert measurements.load_s("m") is None
+
+
 def test_a_model_that_was_replaced_starts_anew() -> None:
     measurements = measured(*varied(20))
     measurements.add_load("m", 20.0, at=0.0)
     measurements.forget("m")
     assert measurements.fit("m", 20.0) is None
     assert measurements.load_s("m") is None
+
+
+@pytest.mark.parametrize("tokens", [float("inf"), float("nan"), -1.0])
+def test_an_impossible_size_is_left_out(tokens: float) -> None:
+    measurements = measured(*[Sample("m", float(i), 1.0, Work(tokens, 10.0), 100) for i in range(20)])
+    assert measurements.fit("m", 20.0) is None
