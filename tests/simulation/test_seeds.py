@@ -13,6 +13,7 @@ FIRST, LAST, CHUNK = 1, 120, 10
 LARGEST = 20
 """Nodes at most: a seed with another limit is another scenario."""
 KEPT = {
+    5: "a hold that ran out while no slot was free was looked at again and again in the same moment",
     60: "with a restore delay of 0 a busy node looked whether it is quiet again and again in the same moment",
     79: "a backend that says it did infinite work made every later size a division by zero",
     107: "a model whose links came back sent a second event beside the one under way, numbered from 1 again",

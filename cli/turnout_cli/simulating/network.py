@@ -13,6 +13,9 @@ from random import Random
 
 from turnout_cli.simulating.schedule import Do, Schedule
 
+RETRY_S = 5.0
+"""A message that arrives twice comes again up to this much later: its sender had given up waiting, and tried again."""
+
 
 @dataclass(frozen=True, slots=True)
 class NetworkSpec:
@@ -25,7 +28,7 @@ class NetworkSpec:
     loss: float = 0.0
     """Share of messages that never arrive."""
     duplicate: float = 0.0
-    """Share of messages that arrive twice."""
+    """Share of messages that arrive twice, the second time late."""
     timeout_s: float = 5.0
     """After this long a sender knows that nobody answers."""
     reset_after_s: float = 60.0
@@ -71,7 +74,7 @@ class Network:
             return
         self._schedule.after(self._delay(), do, *args)
         if self._random.random() < self.spec.duplicate:
-            self._schedule.after(self._delay(), do, *args)
+            self._schedule.after(self._delay() + self._random.random() * RETRY_S, do, *args)
 
     def stream(self, source: str, target: str, do: Do, *args: object) -> None:
         """Call `do(*args)` at the target; through a partition, when it has healed."""

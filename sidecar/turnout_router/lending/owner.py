@@ -74,7 +74,7 @@ class OwnerQueue:
     @property
     def held(self) -> Ticket | None:
         """The request that is kept for a faster helper."""
-        return None if self._hold is None else self._hold.ticket
+        return self._hold.ticket if self._hold is not None and self._hold.ticket in self.model.waiting else None
 
     # Telling the master
 
@@ -142,7 +142,9 @@ class OwnerQueue:
         self._write_changes(self._leases.clear())
 
     def on_time(self, now: float) -> None:
-        """Leases that ran out, and lent requests whose helper is far too late."""
+        """Leases that ran out, a hold whose helper is late, and lent requests whose helper is far too late."""
+        if self._hold is not None and now >= self._hold.release_at:
+            self._overruled, self._hold = self._hold.ticket, None
         for lease in self._leases.expire(now):
             row = self._row(Outcome.LEASE_CLEARED, lease)
             row.reason = Reason.EXPIRED
