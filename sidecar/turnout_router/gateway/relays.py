@@ -116,7 +116,10 @@ class Relays:
 
     async def stop(self, lease: str, request_id: str) -> None:
         """As `Lender`."""
-        await self.stop_lent(StopLent(request_id=request_id, lease=lease))
+        try:
+            await self.stop_lent(StopLent(request_id=request_id, lease=lease))
+        except PeerFailed as error:
+            log.warning("request %s runs here although its helper may still run it: %s", request_id, error)
 
     async def stop_lent(self, asked: StopLent) -> LentStopped:
         """End a relay, and the request at its helper. Raises PeerFailed when the helper cannot be asked."""
@@ -150,13 +153,14 @@ class Relays:
                 raise await of_node(response, stage)
             answer = await _whole(response)
         except NotSent as error:
-            self._suspect(node.url)
             log.warning("request %s cannot be lent to %s: %s", request.request_id, admitted.helper.node, error)
+            self._lost(admitted.helper.node, node.url)
             raise _NotPassedOn(Reason.HELPER_UNREACHABLE) from error
         except UpstreamError as error:
             self._suspect(node.url)
             log.warning("request %s at %s broke off: %s", request.request_id, admitted.helper.node, error)
-            await self._try_to_stop(admitted.helper.node, StopLent(request_id=request.request_id, lease=lease))
+            asked = StopLent(request_id=request.request_id, lease=lease)
+            await self._try_to_stop(admitted.helper.node, node.url, asked)
             raise _NotPassedOn(Reason.FORWARD_FAILED) from error
         if back := handed_back(answer):
             raise back
@@ -183,11 +187,17 @@ class Relays:
         finally:
             exchange.close(broken=broken)
 
-    async def _try_to_stop(self, node: str, asked: StopLent) -> None:
+    async def _try_to_stop(self, node_id: str, url: str, asked: StopLent) -> None:
         try:
-            await self._stop_at(node, asked)
+            await self._stop_at(node_id, asked)
         except PeerFailed as error:
-            log.warning("request %s is run again although %s may run it still: %s", asked.request_id, node, error)
+            log.warning("request %s is run again although %s may run it still: %s", asked.request_id, node_id, error)
+            self._lost(node_id, url)
+
+    def _lost(self, node_id: str, url: str) -> None:
+        """Nobody answers there: what else is lent to it would only come back, and would not be lent again."""
+        self._service.node_gone(node_id)
+        self._suspect(url)
 
     async def _stop_at(self, node_id: str, asked: StopLent) -> LentStopped:
         node = self._registry.instances().get(node_id)

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from turnout_router.cluster.peers import PeerFailed
+
 
 @pytest.mark.parametrize(("owner", "helper"), [("own", "hlp"), ("own", "master"), ("master", "hlp")])
 async def test_its_backend_is_let_go_before_the_owner_begins(
@@ -53,3 +55,24 @@ async def test_an_answer_that_comes_while_the_helper_is_asked_to_stop_is_the_ans
     replies = await asyncio.gather(*asked)
     assert [reply.status for reply in replies] == [200] * 3
     assert len(world.at_owner.seen) == 2
+
+
+@pytest.mark.parametrize("owner", ["own", "master"])
+async def test_a_helper_that_cannot_be_asked_to_stop_does_not_keep_the_request(
+    scene: Any, monkeypatch: pytest.MonkeyPatch, owner: str
+) -> None:
+    async def fail(*_: object) -> None:
+        raise PeerFailed("nobody answers")
+
+    monkeypatch.setattr("turnout_router.lending.lent.PATIENCE_S", 0.2)
+    world = await scene(owner=owner, speed=0.01, offload_hold_for_faster_helper=False)
+    monkeypatch.setattr(world.master.relays, "_stop_at", fail)
+    asked = world.ask(3)
+    await world.at_owner.at_least(2)
+    (lent,) = await world.at_helper.at_least(1)
+    for each in world.at_owner.seen:
+        each.answer()
+    again = (await world.at_owner.at_least(3))[2]
+    assert again.request_id == lent.request_id
+    again.answer()
+    assert [reply.status for reply in await asyncio.gather(*asked)] == [200] * 3

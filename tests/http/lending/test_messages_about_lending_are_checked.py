@@ -1,5 +1,6 @@
 """The paths of lending take messages that they understand, from routers, and say what is wrong with others."""
 
+import asyncio
 from typing import Any
 
 import aiohttp
@@ -17,6 +18,20 @@ async def test_an_event_is_answered_by_what_may_be_lent(scene: Any) -> None:
     assert answered.status == 200
     assert (answered.body["model"], answered.body["leases"]) == ("o-local", [])
     assert answered.body["epoch"] > 0
+
+
+async def test_an_event_that_cannot_be_decided_in_time_is_a_503(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turnout_router.lending.service.EVENT_TIMEOUT_S", 0.05)
+    world = await scene(granted=False)
+    silence = asyncio.Event()
+
+    async def state(_node: str, *, timeout_s: float) -> None:
+        del timeout_s
+        await silence.wait()
+
+    monkeypatch.setattr(world.master.lending.service._nodes, "state", state)
+    refused = await world.post(world.master, "offload/event", {**EVENT, "held_count": 1, "lendable_count": 1})
+    assert (refused.status, refused.body["code"]) == (503, "not_decided")
 
 
 @pytest.mark.parametrize(
