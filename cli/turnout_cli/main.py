@@ -27,6 +27,9 @@ COMMANDS: dict[str, _Command] = {
         "simulate", "simulate", "What manifests would do with traffic, under a virtual clock; variants side by side."
     ),
     "lending": _Command("lending", "lending", "What was lent, what it saved and cost, and why not."),
+    "dry-run": _Command(
+        "dry_run", "dry_run", "Which rule decides a request, which model it would hit, and why; offline."
+    ),
     "replay": _Command("replay", "replay", "A public trace against a gateway, every request accounted for."),
     "router": _Command("router", "router", "Run one router from its configuration file."),
     "operator": _Command("operator", "operator", "Watch namespaces of Kubernetes and deliver configurations."),

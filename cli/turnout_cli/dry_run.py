@@ -1,0 +1,234 @@
+"""`turnout dry-run`: which rule decides a request, which model it would hit, and why not the rules before it; offline.
+
+With `--trace` the same for every request of a trace: how many each rule would decide, before and after a change.
+
+Exit codes: 0 = there is an answer, 1 = a request, a trace or the manifests cannot be used.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from turnout_api.manifests import read as read_manifests
+from turnout_api.resolve import PlacedAnywhere, by_namespace, declare, resolve
+from turnout_api.routing import Explanation, Facts, Routing, UnreadableRequest, explain, offline, read
+from turnout_cli.output import Output, print_document, table_console
+from turnout_cli.replaying.trace import TraceError, TraceRow, read_trace
+from turnout_cli.rulecounts import Counts, count, facts_of, side_by_side
+from turnout_cli.sources import text_of
+from turnout_cli.validate import STDIN, gather
+
+DEFAULT_PATH = "/v1/chat/completions"
+
+
+def dry_run(
+    *,
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE", help="Manifests; a folder means its YAML and JSON files, - the standard input."),
+    ],
+    request: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="JSON or YAML with path, headers, client and body; - the standard input."),
+    ] = None,
+    trace: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH=MODEL", help="Count the rules of a whole trace that asks for MODEL; repeatable."),
+    ] = None,
+    before: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="With --trace: manifests before the change; repeatable."),
+    ] = None,
+    at: Annotated[datetime | None, typer.Option(help="When the request arrives, in UTC.", show_default="now")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="With --trace: only the first rows.")] = None,
+    namespace: Annotated[
+        str | None, typer.Option(help="Which one, where the files hold several.", show_default="the only one")
+    ] = None,
+    output: Annotated[Output, typer.Option(case_sensitive=False, help="table is for people.")] = Output.TABLE,
+) -> None:
+    """Say which rule decides a request and which model it would hit, offline, or count it for a trace."""
+    if (request is None) == (not trace):
+        _stop("give either --request or --trace")
+    if before and not trace:
+        _stop("--before goes with --trace")
+    if request == STDIN and STDIN in files:
+        _stop("the standard input is either the request or a manifest")
+    start = at.replace(tzinfo=UTC).timestamp() if at else time.time()
+    routing = _routing(files, namespace)
+    if request is not None:
+        _answer(explain(routing, _facts(request, start)), output)
+        return
+    rows = _rows(trace or [], limit)
+    asked = [facts_of(row, model, start) for model, row in rows]
+    after = count(routing, asked)
+    earlier = count(_routing(before, namespace), asked) if before else None
+    _counted(after, earlier, output)
+
+
+class _Request(BaseModel):
+    """A request as a person writes it: that of a RouteTest, and what only a gateway knows of its caller."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str = DEFAULT_PATH
+    headers: dict[str, str] = {}
+    client: str = ""
+    body: dict[str, Any]
+    roles: list[str] | None = None
+    """Of the caller's API key; left out = not known."""
+    budget_used_percent: float | None = None
+    request_id: str = ""
+
+
+def _facts(file: str, at: float) -> Facts:
+    try:
+        text = sys.stdin.read() if file == STDIN else text_of(Path(file))
+        given = yaml.safe_load(text)
+        if isinstance(given, dict) and "body" not in given and "model" in given:
+            given = {"body": given}  # a body alone is what people have at hand
+        request = _Request.model_validate(given)
+        return read(
+            request.path,
+            request.body,
+            headers=request.headers,
+            client=request.client,
+            roles=None if request.roles is None else frozenset(request.roles),
+            budget_used_percent=request.budget_used_percent,
+            at=at,
+            request_id=request.request_id,
+        )
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        _stop(f"{file} cannot be read: {error}")
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        _stop(f"{file}: {'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg']}")
+    except UnreadableRequest as error:
+        _stop(f"{file}: a router answers this request with 400: {error}")
+
+
+def _routing(files: Sequence[str], namespace: str | None) -> Routing:
+    """What the routers of these manifests would route by; what is not accepted is said on stderr and left out."""
+    sources, errors = gather(files)
+    reading = read_manifests(sources)
+    for finding in (*errors, *reading.problems):
+        print(finding, file=sys.stderr)
+    spaces = by_namespace([declare(manifest.document) for manifest in reading.manifests])
+    if errors or not spaces:
+        _stop("no manifest could be used" if not spaces else "not every file could be read")
+    chosen = namespace or (next(iter(spaces)) if len(spaces) == 1 else "")
+    if chosen not in spaces:
+        _stop(f"name one of the namespaces with --namespace: {', '.join(sorted(spaces))}")
+    resolution = resolve(spaces[chosen], placement=PlacedAnywhere(), generation=0)
+    for verdict in resolution.verdicts:
+        if not verdict.accepted:
+            print(f"{verdict.kind} {verdict.name} is left out: {verdict.message}", file=sys.stderr)
+    if not resolution.master:
+        _stop("the manifests hold no Master or Standalone, so nothing is served")
+    return offline(resolution.configs)
+
+
+def _rows(traces: Sequence[str], limit: int | None) -> list[tuple[str, TraceRow]]:
+    found = []
+    for entry in traces:
+        path, _, model = entry.rpartition("=")
+        if not path or not model:
+            _stop(f"--trace {entry}: write PATH=MODEL")
+        try:
+            found += [(model, row) for row in read_trace(Path(path), limit)]
+        except TraceError as error:
+            _stop(str(error))
+    return found
+
+
+def _stop(message: str) -> NoReturn:
+    print(message, file=sys.stderr)
+    raise typer.Exit(1)
+
+
+def _answer(explanation: Explanation, output: Output) -> None:
+    if output is not Output.TABLE:
+        print_document(explanation.as_data(), output)
+        return
+    console = table_console()
+    table = _grid()
+    for what, said in _lines(explanation):
+        table.add_row(what, escape(said))
+    console.print(table, highlight=False)
+    if explanation.declined:
+        console.print("\nRules before it:", highlight=False)
+        passed = _grid()
+        for no in explanation.declined:
+            passed.add_row(escape(f"{no.frontend}/{no.rule}"), escape(no.condition), escape(no.why))
+        console.print(passed, highlight=False)
+
+
+def _grid() -> Table:
+    return Table(box=None, pad_edge=False, show_header=False)
+
+
+def _lines(told: Explanation) -> list[tuple[str, str]]:
+    """What a person reads first, and only what there is."""
+    candidates = ", then ".join(
+        f"{c.model} on {', '.join(c.nodes)}" + (f" (pool {c.pool})" if c.pool else "") for c in told.candidates
+    )
+    denied = f"{told.denied.status} {told.denied.message}".strip() if told.denied else ""
+    guardian = f"{told.guardian['model']} on {told.guardian['node']} reads the images" if told.guardian else ""
+    cost = f"{told.cost_micros} millionths" if told.cost_micros is not None else f"none: {told.why_no_cost}"
+    lines = [
+        ("rule", told.rule or "none: the client names a model itself"),
+        ("via", " > ".join(told.via)),
+        ("denied", denied),
+        ("goes to", candidates or ("" if denied else f"nothing ({told.reason})")),
+        ("guardian", guardian),
+        ("tag", told.tag),
+        ("cost", cost),
+        ("taken to hold", ", ".join(told.unevaluated)),
+    ]
+    return [(what, said) for what, said in lines if said]
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    title: str
+    before: dict[str, int]
+    after: dict[str, int]
+
+
+def _counted(after: Counts, before: Counts | None, output: Output) -> None:
+    if output is not Output.TABLE:
+        earlier = {"before": before.as_data()} if before else {}
+        print_document(earlier | {"after": after.as_data()}, output)
+        return
+    console = table_console()
+    was = before or Counts()
+    sections = (
+        _Section("rule", was.rules, after.rules),
+        _Section("first model", was.models, after.models),
+        _Section("tag", was.tags, after.tags),
+        _Section("cost", {"millionths": was.cost_micros}, {"millionths": after.cost_micros}),
+    )
+    for section in sections:
+        if section.before or section.after:
+            _print_section(console, section, compared=before is not None)
+    console.print(f"{after.requests} requests, {after.unpriced} of them without a cost", highlight=False)
+
+
+def _print_section(console: Console, section: _Section, *, compared: bool) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(section.title)
+    for title in ("before", "after", "change") if compared else ("requests",):
+        table.add_column(title, justify="right")
+    for name, was, now in side_by_side(section.before, section.after):
+        table.add_row(escape(name), *((str(was), str(now), f"{now - was:+}") if compared else (str(now),)))
+    console.print(table, highlight=False)
