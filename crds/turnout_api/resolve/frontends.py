@@ -6,11 +6,12 @@ does not exist is passed over like one that does not serve.
 
 from collections.abc import Iterator
 
+from turnout_api.resolve import rulelint
 from turnout_api.resolve.interface import Problem
 from turnout_api.resolve.nearest import did_you_mean
 from turnout_api.resolve.reasons import Reason
 from turnout_api.resolve.world import World
-from turnout_api.resources import Action, FrontendModel, FrontendRule, ModelPool, RouteTest, Target, When
+from turnout_api.resources import FrontendModel, ModelPool, RouteTest, Target, When
 from turnout_api.resources.refusals import Path
 from turnout_api.resources.rules import camel
 
@@ -43,6 +44,7 @@ def warnings(frontend: FrontendModel, world: World) -> Iterator[Problem]:
     if frontend.spec.defaults:
         yield from _unknown_targets(frontend.spec.defaults.targets, ("spec", "defaults", "targets"), world, names)
     yield from _shadowed(frontend, world)
+    yield from rulelint.warnings(frontend, world)
 
 
 def pool_warnings(pool: ModelPool, world: World) -> Iterator[Problem]:
@@ -98,7 +100,7 @@ def _shadowed(frontend: FrontendModel, world: World) -> Iterator[Problem]:
     """The first rule that always decides, if others stand after it."""
     rules = frontend.spec.rules
     for index, rule in enumerate(rules[:-1]):
-        if _always_decides(rule, world):
+        if not rule.when.given and rulelint.decides(rule, world):
             after = [later.name for later in rules[index + 1 :]]
             after += ["defaults"] if frontend.spec.defaults else []
             yield Problem(
@@ -107,8 +109,3 @@ def _shadowed(frontend: FrontendModel, world: World) -> Iterator[Problem]:
                 ("spec", "rules", index),
             )
             return
-
-
-def _always_decides(rule: FrontendRule, world: World) -> bool:
-    """A jump whose destination does not exist is no match."""
-    return not rule.when.given and (rule.action is not Action.JUMP or rule.jump_to in world.frontends)

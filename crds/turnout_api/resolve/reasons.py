@@ -73,6 +73,16 @@ class Reason(StrEnum):
         "ShadowedRules",
         "A rule without conditions stands before others, which are therefore never reached.",
     )
+    UNREACHABLE_RULE = "UnreachableRule", "A rule never holds, or whenever it does, one before it holds too."
+    DENY_NEVER_REACHED = (
+        "DenyNeverReached",
+        "A rule that denies stands after one that always decides, so it refuses nothing.",
+    )
+    OVERLAPPING_RULES = "OverlappingRules", "Ranges of two rules overlap in part: there the earlier rule decides."
+    UNPRICED_TARGETS = (
+        "UnpricedTargets",
+        "A rule asks what a request costs, and models that it can reach have no price.",
+    )
     NAME_SUFFIXED = "NameSuffixed", "A different model had the public ID first, so this one is served with a suffix."
     WEIGHTS_UNKNOWN = (
         "WeightsUnknown",

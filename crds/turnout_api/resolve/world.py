@@ -44,6 +44,22 @@ class World:
         }
         return frozenset(names | {recipe.spec.public_id for recipe in self.recipes.values()})
 
+    @cached_property
+    def priced_names(self) -> frozenset[str]:
+        """Those of the public names that have a price: a recipe's is that of its components."""
+        priced = {
+            (node.name, model.id): identity.public_name(self.ledger, public_id, model_identity)
+            for node in self.nodes.values()
+            for model, (public_id, model_identity) in zip(node.spec.models, identities(node), strict=True)
+            if model.price is not None
+        }
+        recipes = {
+            r.spec.public_id
+            for r in self.recipes.values()
+            if any((c.node, c.model) in priced for c in r.spec.components)
+        }
+        return frozenset({*priced.values(), *recipes})
+
     def missing_node(self, name: str, path: Path) -> Problem | None:
         """UnknownNode, unless the node is served."""
         if name in self.nodes:
