@@ -1,5 +1,7 @@
 """The second slot stays empty while a helper whose slots are all taken would still be done sooner."""
 
+from dataclasses import replace
+
 import pytest
 
 from turnout_router.runtime.effects import LentEnding
@@ -168,3 +170,15 @@ def test_a_request_that_was_held_in_vain_is_not_held_again(owner, lease):
         router.push(fast(lease), seq=2)
     assert router.running == ["run", "r"]
     assert len(router.rows_of("held_for_helper")) == 1
+
+
+def test_the_deadline_of_a_hold_passes_also_while_nothing_is_granted(holding):
+    """Its process is looked at: the request stays, the hold does not."""
+    router = holding(times={"m": 100.0})
+    router.configure(units=tuple(replace(unit, supervised=True) for unit in router.plan.units))
+    router.take(router.core.doubt("u-m", router.now, doubted=True))
+    router.at(17.0)
+    assert (router.held(), router.running) == (None, ["run"])
+    assert router.core.next_deadline() > 17.0
+    router.take(router.core.doubt("u-m", router.now, doubted=False))
+    assert router.running == ["run", "r"]
