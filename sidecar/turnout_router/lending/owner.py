@@ -5,6 +5,7 @@ held for a faster helper, and when one that is lent is given up. One that comes 
 arrival and is never lent again. All times are of this node's clock.
 
 A slot of a live lease is used as soon as it is free; the answer to the event that its coming back causes then decides anew.
+Where a request comes back unserved, the slot waits for that answer.
 
 Events are coalesced: one is on its way to the master and one waits behind it, whatever happens meanwhile.
 """
@@ -191,7 +192,8 @@ class OwnerQueue:
         return (True, float(self.lent.count(held.lease.helper))) if finish is None else (False, finish)
 
     def _is_free(self, held: Held, now: float) -> bool:
-        return held.live(now) and not held.exhausted and self.lent.count(held.lease.helper) < held.lease.slots
+        usable = held.live(now) and not held.rests and not held.exhausted
+        return usable and self.lent.count(held.lease.helper) < held.lease.slots
 
     def _request_for(self, held: Held, now: float) -> Ticket | None:
         if self._board.plan.lending.first_that_gains and held.lease.kind is LeaseKind.PRICED:
@@ -242,6 +244,7 @@ class OwnerQueue:
         """The owner has to run it itself."""
         ticket = out.ticket
         ticket.lent_s += now - out.at
+        self._leases.rest(out.lease.id)
         row = self._row(Outcome.RETURNED, out.lease, ticket, now)
         row.reason = reason
         self._write(row)

@@ -3,6 +3,9 @@
 An answer replaces them all; no leases clears them. One that is older than what was heard is ignored: `(epoch, seq)` grows,
 and the epoch with each start of the master. A lease keeps its ID while owner, helper and kind stay, and what was lent
 under it counts against its `requests` from the first to the last.
+
+A lease under which something came back unserved *rests* until the master has spoken again: it may have ended, its helper
+may be gone or at work for itself, and whatever else was lent under it would come back too, never to be lent again.
 """
 
 from collections.abc import Iterator
@@ -21,6 +24,8 @@ class Held:
     until: float
     used: int = 0
     """Requests lent under it."""
+    rests: bool = False
+    """Nothing more is lent under it until the master has spoken again."""
 
     def live(self, now: float) -> bool:
         return now < self.until
@@ -64,6 +69,11 @@ class Leases:
             if known is None or _terms(known.lease) != _terms(lease):
                 updated.append(lease)
         return Changes(tuple(updated), tuple(held.lease for held in before.values()))
+
+    def rest(self, lease: str) -> None:
+        """Something came back under it unserved; the event that tells the master of it brings the next answer."""
+        if (held := self.held.get(lease)) is not None:
+            held.rests = True
 
     def clear(self) -> Changes:
         """This model owns no link any more."""

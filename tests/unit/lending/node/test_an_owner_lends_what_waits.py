@@ -122,12 +122,23 @@ def test_what_comes_back_takes_the_place_of_its_first_arrival_and_is_never_lent_
     ten.at(7.0)
     ten.lent_ends("3", how)
     assert ten.waiting()[0] == "3"
-    assert list(ten.lent) == ["4", "6"], "the freed slot is for the next that was never lent"
+    assert list(ten.lent) == ["4"], "the freed slot waits for what the master says of this"
     (row,) = ten.rows_of("returned")
     assert (row.request_id, row.reason, row.waited_s, row.slots, row.out) == ("3", reason, 7.0, 2, 1)
     ten.end("2")
     assert ten.running == ["5", "3"]
     assert ten.tickets["3"].since == 0.0
+    ten.push(lease(2), seq=2)
+    assert list(ten.lent) == ["4", "6"], "the freed slot is for the next that was never lent"
+
+
+def test_a_lease_under_which_everything_comes_back_does_not_use_up_the_queue(ten, lease):
+    """What came back is never lent again, so one refusal must not become the refusal of all that waits."""
+    ten.push(lease(2))
+    for name in ("3", "4"):
+        ten.lent_ends(name, LentEnding.REFUSED)
+    assert list(ten.lent) == []
+    assert len(ten.rows_of("lent")) == 2
 
 
 def test_what_comes_back_later_still_stands_behind_what_arrived_before_it(ten, lease):
@@ -181,7 +192,9 @@ def test_a_full_queue_refuses_new_requests_but_takes_back_what_was_lent(owner, l
     router.claim("8")
     assert isinstance(router.refused["8"], QueueFull)
     router.lent_ends("3", LentEnding.RETURNED)
-    assert router.waiting() == ["3", "6", "7"], "and the slot was used for 5"
+    assert router.waiting() == ["3", "5", "6", "7"]
+    router.push(lease(2), seq=2)
+    assert router.waiting() == ["3", "6", "7"], "and the slot is used for 5"
 
 
 def test_the_time_at_a_helper_does_not_count_as_waiting(owner, lease):

@@ -111,8 +111,8 @@ def test_a_stream_at_the_head_goes_straight_in(owner, lease):
 def test_what_came_back_from_a_helper_goes_straight_in_before_a_held_request(holding):
     router = holding()
     router.lent_ends("a", LentEnding.RETURNED)
-    assert router.running == ["run", "a"]
-    assert list(router.lent) == ["b", "r"]
+    assert (router.running, router.waiting()) == (["run", "a"], ["r"])
+    assert list(router.lent) == ["b"]
 
 
 @pytest.mark.parametrize(
