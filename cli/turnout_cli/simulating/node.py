@@ -148,6 +148,10 @@ class SimNode:
         """It takes nothing new, hands back what it has borrowed and not started, and finishes what runs."""
         self._carry_out(self.core.drain(self.clock.now()))
 
+    def load(self, model: str) -> None:
+        """Somebody wants a model loaded, without a request."""
+        self._carry_out(self.core.load(model, self.clock.now())[1])
+
     # Own requests
 
     def arrive(self, request: Request) -> None:
