@@ -65,7 +65,7 @@ class Watch:
         self._told: dict[str, _Told] = {model.id: _Told() for model in plan.models}
         self._asking: set[str] = set()
         self._own_waiting = 0
-        self._own_running = 0
+        self._own_running: set[Ticket] = set()
 
     def relink(self, plan: Plan) -> None:
         """Other links or settings are in force."""
@@ -103,7 +103,7 @@ class Watch:
                 raise self._broken(f"{ticket.request_id} overtakes {older[0].request_id}, which came before")
             del books.waits[ticket]
             self._own_waiting -= 1
-            self._own_running += 1
+            self._own_running.add(ticket)
         self._place[ticket] = Place.PIPE
         books.pipe += 1
 
@@ -146,7 +146,7 @@ class Watch:
         match self._place.pop(ticket):
             case Place.PIPE:
                 books.pipe -= 1
-                self._own_running -= own
+                self._own_running.discard(ticket)
             case Place.LENT:
                 del books.lent[ticket]
             case Place.WAITS if own:
@@ -193,9 +193,13 @@ class Watch:
                 raise self._broken(
                     f"{model}: {waiting} wait and {books.pipe} are in the pipe; the core has {len(state.waiting)} and {state.running}"
                 )
-        if (self._own_waiting or self._own_running) and any(books.borrowed_waits for books in self._books.values()):
+        if any(books.borrowed_waits for books in self._books.values()) and self._own_works():
             raise self._broken("borrowed work waits here beside own work, and was not handed back")
         self._check_rows(effects)
+
+    def _own_works(self) -> bool:
+        """Of models that have a part in this: one without a link has neither queue nor gate."""
+        return bool(self._own_waiting) or any(self._depth[ticket.model] is not None for ticket in self._own_running)
 
     def _check_rows(self, effects: Iterable[Effect]) -> None:
         rows = [(effect.row.outcome, effect.row.request_id) for effect in effects if isinstance(effect, Write)]
