@@ -49,7 +49,7 @@ def breaking(
     tests: Iterable[RouteTest], *, now: Served, before: Served, changed: Iterable[Key], routing_of: RoutingOf
 ) -> dict[Key, tuple[Problem, ...]]:
     """Which of the changed objects break the tests, that is: made them fail, which passed `before`."""
-    was = routing_of(before)
+    was = _possible(before, routing_of)
     suspects = sorted(
         (key for key in changed if key.kind in _ROUTING_KINDS), key=lambda key: (_ROUTING_KINDS.index(key.kind), key)
     )
@@ -123,10 +123,7 @@ def _culprits(
     def passes_without(keys: Iterable[Key]) -> bool:
         world = {key: resource for key, resource in now.items() if key not in keys}
         world |= {key: before[key] for key in keys if key in before}
-        try:
-            routing = routing_of(world)
-        except CannotCompile:  # half of an edit: two names swapped, a loop
-            return False
+        routing = _possible(world, routing_of)
         return routing is not None and outcome(test, routing).passed
 
     near = _touched(test, now, routing_of) | _touched(test, before, routing_of)
@@ -139,9 +136,17 @@ def _culprits(
     return next((keys for keys in (rules, suspects) if keys and passes_without(set(keys))), ())
 
 
+def _possible(served: Served, routing_of: RoutingOf) -> Routing | None:
+    """Of objects that nobody admitted together: half of an edit (two names swapped, a loop), or what an older version took."""
+    try:
+        return routing_of(served)
+    except CannotCompile:
+        return None
+
+
 def _touched(test: RouteTest, served: Served, routing_of: RoutingOf) -> frozenset[Key]:
     """Objects that the test's request may meet on its way, nodes apart."""
-    routing = routing_of(served)
+    routing = _possible(served, routing_of)
     model = test.spec.request.body.get("model")
     start = routing.snapshot.find(model, test.spec.request.path) if routing and isinstance(model, str) else None
     if start is None:

@@ -1,10 +1,11 @@
 """Route tests run on what would be served; a required one refuses a change that breaks it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from turnout_api.resolve import Key, dump_accepted, load_accepted
+from turnout_api.resolve import Key, declare, dump_accepted, load_accepted
 
 PRICE = {"outputMicrosPerMillionTokens": 1_000_000}
 ALWAYS = {"targets": [{"model": "m"}]}
@@ -227,10 +228,7 @@ def test_it_is_refused_across_a_restart_too(make, base, asking):
     before = make.resolved(*base, frontend(make), test)
     kept = load_accepted(json.loads(json.dumps(dump_accepted(before.last_accepted))))
 
-    class Kept:
-        last_accepted, ledger = kept, before.ledger
-
-    after = make.resolved(*base, frontend(make, limit=90_000), test, before=Kept)
+    after = make.resolved(*base, frontend(make, limit=90_000), test, before=replace(before, last_accepted=kept))
 
     assert verdicts(after)["f"] == "BreaksRouteTest"
     assert after.configs == before.configs
@@ -252,3 +250,31 @@ def test_resolving_again_refuses_the_same(make, base, asking):
 
     assert verdicts(twice) == verdicts(once)
     assert twice.configs == once.configs
+
+
+def test_what_an_older_version_accepted_and_this_one_cannot_route_by_is_no_measure(make, base, asking):
+    """The condition is gone since: then nobody can say whether the test passed before."""
+    before = make.resolved(*base, frontend(make), asking(rule="f/dear"))
+    old = make.frontend("f", {"when": {"moonPhase": "full"}, "targets": [{"model": "m"}]})
+
+    accepted = {**before.last_accepted, Key("FrontendModel", "f"): declare(old).resource}
+    older = replace(before, last_accepted=accepted)
+
+    after = make.resolved(*base, frontend(make, limit=90_000), asking(rule="f/dear"), before=older)
+
+    assert (verdicts(after)["f"], verdicts(after)["t"]) == ("Accepted", "RouteTestFails")
+
+
+def test_a_jump_that_is_turned_round_while_a_test_breaks_is_judged(make, base, asking):
+    """Taken back alone, the half of `f` would jump in a loop, and that of `g` would change nothing."""
+    there, test = {"targets": [{"model": "n"}]}, asking(model="n")
+
+    def jump(to):
+        return {"action": "Jump", "jumpTo": to}
+
+    before = make.resolved(*base, make.frontend("f", jump("g")), make.frontend("g", there), test)
+
+    after = make.resolved(*base, make.frontend("f", ALWAYS), make.frontend("g", jump("f")), test, before=before)
+
+    assert {name for name, reason in verdicts(after).items() if reason == "BreaksRouteTest"} == {"f", "g"}
+    assert after.configs == before.configs
