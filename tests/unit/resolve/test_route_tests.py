@@ -278,3 +278,15 @@ def test_a_jump_that_is_turned_round_while_a_test_breaks_is_judged(make, base, a
 
     assert {name for name, reason in verdicts(after).items() if reason == "BreaksRouteTest"} == {"f", "g"}
     assert after.configs == before.configs
+
+
+def test_a_change_that_only_fails_to_heal_a_test_is_no_breaker(make, base, asking):
+    """It failed before, and fails now; half of the edit would have healed it."""
+    test = asking(model="m")
+    first = make.frontend("f", defaults={"targets": [{"pool": "p"}]})
+    before = make.resolved(*base, first, make.pool("p", "n"), make.pool("q", "m"), test)
+
+    second = make.frontend("f", defaults={"targets": [{"pool": "q"}]})
+    after = make.resolved(*base, second, make.pool("p", "n"), make.pool("q", "n"), test, before=before)
+
+    assert {name for name, reason in verdicts(after).items() if reason != "Accepted"} == {"t"}
