@@ -36,14 +36,14 @@ from turnout_router.gateway.node_api import NodeApi
 from turnout_router.gateway.relays import Relays
 from turnout_router.gateway.select import EndpointStats
 from turnout_router.invalid import what_is_wrong
-from turnout_router.lending import measure, sharing
+from turnout_router.lending import sharing
 from turnout_router.lending.service import NotDecided
 from turnout_router.metrics import UNKNOWN, Metrics, Sample
-from turnout_router.runtime.interface import LoadRecord, NodeRuntime
+from turnout_router.runtime.interface import NodeRuntime
 from turnout_router.runtime.node import LocalRuntime, Reports
 from turnout_router.startable import RouterRefused, check_change, check_startable, newer
-from turnout_router.store import samples
 from turnout_router.store.database import Store
+from turnout_router.store.memory import Memory
 from turnout_router.store.records import Limits, RequestRecord
 from turnout_router.upstream.client import HttpClient
 from turnout_router.upstream.interface import Origin
@@ -81,6 +81,7 @@ class Router:
         self._push = _read_push(self.store.kept(LINKS))
         self.in_force = self._with_links(self.config)
         """The configuration with the links and the settings of lending that the master told."""
+        self._memory = Memory(self.store, lambda: self.in_force)
         try:
             self.runtime: NodeRuntime = self._new_runtime()
         except BackendError as error:
@@ -310,7 +311,9 @@ class Router:
         self.store.add_decision(row)
 
     def _new_runtime(self) -> LocalRuntime:
-        reports = Reports(load=self._loaded, decision=self._decided, sample=self._measured, event=self._ask_for_leases)
+        reports = Reports(
+            load=self._memory.loaded, decision=self._decided, sample=self._memory.sampled, event=self._ask_for_leases
+        )
         return LocalRuntime(self.in_force, self.client, reports, instance=self.instance)
 
     async def _ask_for_leases(self, event: QueueEvent) -> LeaseAnswer | None:
@@ -326,21 +329,9 @@ class Router:
             log.info("the master does not say what %s may lend: %s", event.model, error)
         return None
 
-    def _measured(self, sample: measure.Sample) -> None:
-        self.store.add_sample(samples.record_of(sample, self._hashes().get(sample.model, "")))
-
-    def _loaded(self, load: LoadRecord) -> None:
-        self.store.add_load(load, self._hashes().get(load.model, ""))
-
-    def _hashes(self) -> dict[str, str]:
-        return {model.id: self.in_force.hash_of(model) for model in self.in_force.models.local}
-
     async def take_measured(self, given: Measured) -> None:
         """Take what was measured of this node's models before: by an earlier pod, or before the restart."""
-        since = time.time() - self.in_force.cluster.scheduling_sample_window
-        own = await asyncio.to_thread(self.store.newest_measured, since)
-        known = samples.usable(own, given, self._hashes())
-        self.runtime.recall(map(samples.sample_of, known.jobs), map(samples.load_of, known.loads))
+        self.runtime.recall(*await self._memory.recall(given))
 
     def _next_epoch(self) -> int:
         """Larger than that of every earlier start, also where the wall clock was set back in between."""

@@ -41,3 +41,25 @@ async def test_links_outlive_a_restart_of_the_slave_while_its_master_is_away(
     again = await cluster.slave("a", backend.url, cluster.model("m", context_window=100), store_dir=str(tmp_path / "a"))
     assert helpers_of(again) == [("a", "b")]
     assert again.runtime.is_linked("m")
+
+
+async def test_a_link_that_names_a_node_means_each_of_its_pods_also_one_that_comes_later(
+    cluster: Any, until: Any
+) -> None:
+    cluster.links = [
+        {
+            "name": "a-to-b", "lane": "Text", "owner_node": "a", "owner_model": "m", "helper_node": "b",
+            "helper_model": "m",
+        }
+    ]  # fmt: skip
+    backend = await cluster.backend(models=("m",))
+    model = cluster.model("m", context_window=100)
+    owner = await cluster.slave("a", backend.url, model)
+    await cluster.slave("b.1", backend.url, model, node="b")
+    later = cluster.reserve()
+    await cluster.master()
+    await until(lambda: helpers_of(owner) == [("a", "b.1")])
+    second = await cluster.slave("b.2", backend.url, model, node="b", port=later)
+    await until(lambda: helpers_of(owner) == [("a", "b.1"), ("a", "b.2")])
+    await until(lambda: helpers_of(second) == [("a", "b.2")])
+    assert second.runtime.is_linked("m")

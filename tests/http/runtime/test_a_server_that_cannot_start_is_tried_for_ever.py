@@ -4,16 +4,16 @@ import asyncio
 
 import uvloop
 
-from turnout_router.runtime import core
-from turnout_router.runtime.node import LocalRuntime
+from turnout_router.runtime import loading
+from turnout_router.runtime.node import LocalRuntime, Reports
 from turnout_router.upstream.client import HttpClient
 
 ATTEMPTS = 25
 
 
 def test_a_program_that_is_not_there_is_tried_again_and_again(config_of, monkeypatch):
-    monkeypatch.setattr(core, "BACKOFF_FIRST_S", 0.0035)
-    monkeypatch.setattr(core, "BACKOFF_MOST_S", 0.0035)
+    monkeypatch.setattr(loading, "BACKOFF_FIRST_S", 0.0035)
+    monkeypatch.setattr(loading, "BACKOFF_MOST_S", 0.0035)
     config = config_of(
         backends=[{"name": "p", "family": "Process", "command": ["/no/such/program", "${PORT}"]}],
         models=[{"id": "a", "backend": "p"}],
@@ -25,7 +25,7 @@ def test_a_program_that_is_not_there_is_tried_again_and_again(config_of, monkeyp
 async def attempts(config) -> list[str]:
     tried: asyncio.Queue[str] = asyncio.Queue()
     client = HttpClient()
-    runtime = LocalRuntime(config, client, on_load=lambda record: tried.put_nowait(record.error))
+    runtime = LocalRuntime(config, client, Reports(load=lambda record: tried.put_nowait(record.error)))
     await runtime.start()
     try:
         async with asyncio.timeout(30):
