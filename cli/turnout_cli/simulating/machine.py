@@ -221,6 +221,11 @@ class Machine:
         """The unit's process is there again, with its model: a server that always has it."""
         self._backends[unit].loaded = True
 
+    def break_off_loads(self) -> None:
+        """Who had asked for them is gone."""
+        for backend in self._backends.values():
+            backend.loads += 1
+
     def left_over(self) -> list[str]:
         """Jobs that it still has."""
         return [f"{job.request.id} at {unit}" for unit, b in self._backends.items() for job in (*b.running, *b.waiting)]

@@ -129,6 +129,7 @@ class SimNode:
     def crash(self) -> None:
         """The process is gone: its clients lose their connections, its backends what they had for it."""
         self.up = False
+        self.machine.break_off_loads()
         for entry in list(self._entries.values()):
             if entry.job is not None:
                 self.machine.abort(entry.job)

@@ -15,11 +15,14 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from turnout_cli.simulating.scenarios import scenario
 from turnout_cli.simulating.world import World
 
 CHUNK = 8
+LARGEST = 50
+"""Nodes at most. A seed with another limit is another scenario."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class SeedResult:
     """Outcomes and reasons of the decision log: what the seeds reach."""
 
 
-def run_seed(seed: int, *, largest: int = 50) -> SeedResult:
+def run_seed(seed: int, *, largest: int = LARGEST) -> SeedResult:
     """Run one seed."""
     try:
         world = scenario(seed, largest=largest).run()
@@ -62,19 +65,24 @@ def digest_of(world: World) -> str:
     return digest.hexdigest()
 
 
-def run_seeds(first: int, last: int, jobs: int) -> Iterator[SeedResult]:
+def run_seeds(first: int, last: int, jobs: int, *, largest: int = LARGEST) -> Iterator[SeedResult]:
     """Run a range, last included, in the order in which they end."""
-    seeds = range(first, last + 1)
+    seeds, run = range(first, last + 1), partial(run_seed, largest=largest)
     if jobs == 1:
-        yield from map(run_seed, seeds)
+        yield from map(run, seeds)
         return
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        yield from pool.imap_unordered(run_seed, seeds, chunksize=CHUNK)
+        yield from pool.imap_unordered(run, seeds, chunksize=CHUNK)
 
 
-def replay(seed: int) -> int:
+def replay_command(seed: int, largest: int) -> str:
+    """What runs a seed again."""
+    return f"python -m turnout_cli.simulating.seeds {seed}" + (f" --largest {largest}" if largest != LARGEST else "")
+
+
+def replay(seed: int, *, largest: int = LARGEST) -> int:
     """Run one seed and tell its story."""
-    script = scenario(seed)
+    script = scenario(seed, largest=largest)
     for name, config in script.cluster.configs.items():
         models = ", ".join(model.id for model in config.models.local)
         print(f"{name}: {models or 'routing only'}{' (exclusive)' if config.backend.exclusive else ''}")
@@ -105,21 +113,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("first", type=int)
     parser.add_argument("last", type=int, nargs="?")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
+    parser.add_argument("--largest", type=int, default=LARGEST, help="nodes at most; another number, another scenario")
     given = parser.parse_args(arguments)
     if given.last is None:
-        return replay(given.first)
+        return replay(given.first, largest=given.largest)
     started, failed, outcomes = time.perf_counter(), 0, Counter[str]()
     requests = events = 0
-    for result in run_seeds(given.first, given.last, given.jobs):
+    for result in run_seeds(given.first, given.last, given.jobs, largest=given.largest):
         requests += result.requests
         events += result.events
         outcomes += result.outcomes
         if result.error:
             failed += 1
-            print(
-                f"seed {result.seed}: {result.error}\n  python -m turnout_cli.simulating.seeds {result.seed}",
-                flush=True,
-            )
+            print(f"seed {result.seed}: {result.error}\n  {replay_command(result.seed, given.largest)}", flush=True)
     took = time.perf_counter() - started
     seeds = given.last - given.first + 1
     print(f"{seeds} seeds, {failed} failed, {requests} requests, {events} events, {took:.1f} s")

@@ -220,6 +220,7 @@ class World:
 
     def check_quiet(self) -> None:
         """After a run, once everybody has been told: nobody has anything left of it. Raises Broken."""
+        self.ledger.check_quiet()
         for node in self.nodes.values():
             if left := node.left_over():
                 raise Broken(f"{node.name} still has {', '.join(left)}")
