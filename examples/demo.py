@@ -1,4 +1,4 @@
-"""`make demo`: a master and two slaves serve real requests, and a table shows what happened.
+"""`make demo`, first part: a master and two slaves serve real requests, and a table shows what happened.
 
 Two nodes hold one checkpoint that they configured differently. The cluster comes up with `turnout up examples/…`; twelve
 chat requests come in three bursts, half of them streamed. What each waited in the router is read from the routers' own
