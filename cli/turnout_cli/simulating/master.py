@@ -137,16 +137,21 @@ class SimMaster:
         """At the node."""
         asked = self._routes.nodes[node]
         if asked.up:
-            self._routes.network.message(node, self.name, self._poll_lost, self._told, node, poll, asked.state())
+            state = asked.state() if asked.knows_lending else None
+            self._routes.network.message(node, self.name, self._poll_lost, self._told, node, poll, state)
         else:
             self._routes.schedule.after(self._routes.network.spec.hop_s, self._poll_failed, node, poll)
 
-    def _told(self, node: str, poll: int, state: NodeState) -> None:
+    def _told(self, node: str, poll: int, state: NodeState | None) -> None:
         if self._is_answer(node, poll):
-            self._carry_out(self._core.on_state(node, state, self._clock.now()))
+            now = self._clock.now()
+            if state is None:
+                self._carry_out(self._core.on_state_unsupported(node, now))
+            else:
+                self._carry_out(self._core.on_state(node, state, now))
             self._poll_again(node)
 
-    def _poll_lost(self, node: str, poll: int, _: NodeState) -> None:
+    def _poll_lost(self, node: str, poll: int, _: NodeState | None) -> None:
         self._poll_failed(node, poll)
 
     def _poll_failed(self, node: str, poll: int) -> None:

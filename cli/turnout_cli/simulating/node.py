@@ -21,6 +21,7 @@ from turnout_router.lending.effects import Write
 from turnout_router.lending.job import Borrow, Done
 from turnout_router.lending.links import Link
 from turnout_router.lending.measure import Measurements, Sample
+from turnout_router.lending.settings import LendingSettings
 from turnout_router.runtime.core import RuntimeCore
 from turnout_router.runtime.effects import (
     Effect,
@@ -82,6 +83,8 @@ class SimNode:
         self.stopped: set[str] = set()
         """Borrowed requests whose owner took them back: one that still comes is too late."""
         self.events_sent = 0
+        self.knows_lending = True
+        """Off: a build from before lending, whose answer to a poll says nothing of it."""
         self._routes = routes
         self._schedule = routes.schedule
         self._ledger = ledger
@@ -456,9 +459,9 @@ class SimNode:
         if self.up:
             self._look_at(unit)
 
-    def relink(self, links: Sequence[Link]) -> None:
-        """The master pushes other links."""
-        self._plan = plan_of(self.config, links=links)
+    def relink(self, links: Sequence[Link], settings: LendingSettings | None = None) -> None:
+        """The master pushes other links, and maybe other settings."""
+        self._plan = plan_of(self.config, links=links, lending=settings)
         self.watch.relink(self._plan)
         if self.up:
             self._carry_out(self.core.reconfigure(self._plan, self.clock.now()))

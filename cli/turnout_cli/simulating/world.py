@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from math import inf
 from random import Random
 
+from turnout_api.config import RouterConfig
 from turnout_api.lending import ModelRef
 from turnout_cli.simulating.clusters import Cluster
 from turnout_cli.simulating.knowledge import Knowledge
@@ -167,7 +168,13 @@ class World:
         self.ledger.note(self.now, f"{len(links)} links are in force")
         self.master.configure(settings or LendingSettings.of(self.cluster.configs[self.cluster.master].cluster), links)
         for node in self.nodes.values():
-            node.relink(links)
+            node.relink(links, settings)
+
+    def reconfigure(self, node: str, config: RouterConfig) -> None:
+        """A node's own configuration changes."""
+        self.ledger.note(self.now, f"{node} is configured anew")
+        self.nodes[node].config = config
+        self.nodes[node].relink(links_of(self.cluster))
 
     def _notice(self, node: str) -> None:
         """The master's health poll."""
