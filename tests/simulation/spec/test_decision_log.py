@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from turnout_api.lending import DecisionRow, Lease, LeaseAnswer, LeaseKind, ModelRef, Outcome, RowKind
+from turnout_api.lending import DecisionRow, Lease, LeaseAnswer, LeaseKind, ModelRef, Outcome, RowKind, Work
 from turnout_api.vocabulary import Lane
 from turnout_cli.simulating.clusters import SimLink, SimModel, SimNodeSpec, cluster_of
 from turnout_cli.simulating.knowledge import Knowledge, uniform
@@ -63,44 +63,36 @@ def _two_owners(spec, traffic, **settings):
     return World(cluster_of(nodes, links, settings), traffic, known=known)
 
 
-def _reason_world(spec, reason):
-    quiet = {"offload_probe_idle": 1000.0}
-    loads = {"load_s": 40.0, "restore_s": 25.0}
-    match reason:
-        case "owner_unpriced":
-            return spec.lending(spec.burst(4), settings=quiet, owner_known=False, h=spec.helper(8.0))
-        case "switch_unpriced":
-            return spec.lending(spec.burst(10), settings=quiet, h=spec.helper(8.0, loads_known=("other",), **loads))
-        case "cost_rejected":
-            return spec.lending(spec.burst(3), settings=quiet, h=spec.helper(31.0))
-        case "outranked":
-            return spec.lending(spec.burst(10), settings=quiet, g=spec.helper(8.0), h=spec.helper(4.0))
-        case "helper_not_accepting":
-            return spec.lending([*spec.burst(1, -1.0, HELPER), *spec.burst(4)], settings=quiet, h=spec.helper(8.0))
-        case "helper_claimed":
-            return _two_owners(spec, [*spec.burst(10), *spec.burst(5, target=SECOND)])
-        case "load_forbidden":
-            return spec.lending(spec.burst(4), settings=quiet, h=spec.helper(8.0, may_load=False, **loads))
-        case "context_too_small":
-            return spec.lending(spec.burst(4), settings=quiet, h=spec.helper(8.0, window=200))
-    raise AssertionError(reason)
+def _measured_other_work(spec):
+    """The helper has a fit of its own, for requests of another size only."""
+    world = spec.lending(spec.burst(4), settings=QUIET, h=spec.helper(8.0))
+    other = tuple(uniform("m", spec.flat(8.0), Work(input_tokens=900, output_tokens=50), 3600))
+    known = {"o": Knowledge(tuple(uniform("m", spec.flat(10.0), spec.job(0.0).work, 400))), "h": Knowledge(other)}
+    return World(world.cluster, spec.burst(4), known=known)
 
 
-@pytest.mark.parametrize(
-    "reason",
-    [
-        "owner_unpriced",
-        "switch_unpriced",
-        "cost_rejected",
-        "outranked",
-        "helper_not_accepting",
-        "helper_claimed",
-        "load_forbidden",
-        "context_too_small",
-    ],
-)
+QUIET = {"offload_probe_idle": 1000.0}
+LOADS = {"load_s": 40.0, "restore_s": 25.0}
+SKIPPED = {
+    "owner_unpriced": lambda spec: spec.lending(spec.burst(4), settings=QUIET, owner_known=False, h=spec.helper(8.0)),
+    "switch_unpriced": lambda spec: spec.lending(
+        spec.burst(10), settings=QUIET, h=spec.helper(8.0, loads_known=("other",), **LOADS)
+    ),
+    "service_unpriced": _measured_other_work,
+    "cost_rejected": lambda spec: spec.lending(spec.burst(3), settings=QUIET, h=spec.helper(31.0)),
+    "outranked": lambda spec: spec.lending(spec.burst(10), g=spec.helper(8.0), h=spec.helper(4.0)),
+    "helper_not_accepting": lambda spec: spec.lending(
+        [*spec.burst(1, -1.0, HELPER), *spec.burst(4)], h=spec.helper(8.0)
+    ),
+    "helper_claimed": lambda spec: _two_owners(spec, [*spec.burst(10), *spec.burst(5, target=SECOND)], **QUIET),
+    "load_forbidden": lambda spec: spec.lending(spec.burst(4), h=spec.helper(8.0, may_load=False, **LOADS)),
+    "context_too_small": lambda spec: spec.lending(spec.burst(4), h=spec.helper(8.0, window=200)),
+}
+
+
+@pytest.mark.parametrize("reason", SKIPPED)
 def test_plan_rows_say_the_reason_for_a_skip(spec, reason):
-    world = _reason_world(spec, reason)
+    world = SKIPPED[reason](spec)
     world.run(until_s=spec.start)
     assert reason in {row.reason for _, row in spec.plans(world) if row.outcome is Outcome.SKIPPED}
 

@@ -110,7 +110,7 @@ def test_it_is_released_when_the_helper_has_taken_more_than_its_predicted_finish
 def test_probe_leases_never_hold(spec):
     world = spec.lending(spec.burst(4), owner_known=False, h=spec.helper(50.0))
     world.run(until_s=spec.start + 10.0)
-    assert [(at, row.outcome) for at, row in spec.plans(world)][0] == (0.0, "probe")
+    assert next((at, row.outcome) for at, row in spec.plans(world)) == (0.0, "probe")
     assert _pipe(world) == ["r1", "r3"]
     assert spec.rows(world, Outcome.HELD_FOR_HELPER) == []
 

@@ -16,7 +16,7 @@ SPEED = ModelSpeed(fixed_s=0.0, input_tokens_per_s=10.0)
 QUIET = {"offload_probe_idle": 1000.0}
 
 
-def _sized(spec, traffic, *, window, owner_bytes=4.0, settings=None, answers=0.0):
+def _sized(traffic, *, window, owner_bytes=4.0, settings=None, answers=0.0):
     """The owner has seen requests of 50 to 625 tokens, of so many bytes each."""
     nodes = [
         SimNodeSpec("o", (SimModel("m", SPEED),)),
@@ -71,14 +71,14 @@ def test_a_helper_is_leased_only_if_its_window_can_hold_the_mean_estimated_size_
     spec, window, reason
 ):
     """Those that wait have 100 and 300 tokens: 200, and 256 in reserve for the answer."""
-    world = _sized(spec, _texts(spec, 100, 100, 100, 300), window=window)
+    world = _sized(_texts(spec, 100, 100, 100, 300), window=window)
     world.run(until_s=spec.start)
     assert [row.reason for _, row in spec.plans(world)] == [reason]
 
 
 def test_when_a_queued_request_does_not_fit_the_leased_helper_the_owner_runs_it_itself(spec):
     """The mean of 500, 100 and 100 fits 600, but 500 and the reserve do not; those behind it are lent."""
-    world = _sized(spec, _texts(spec, 100, 100, 500, 100, 100), window=600)
+    world = _sized(_texts(spec, 100, 100, 500, 100, 100), window=600)
     world.run()
     assert [row.reason for at, row in spec.plans(world) if at == 0.0] == [""]
     assert spec.lent(world)[:2] == [(0.0, "r3"), (0.0, "r4")]
@@ -98,7 +98,7 @@ def test_a_model_with_no_measured_token_profile_has_no_size_estimate(spec):
 def test_token_counts_are_estimated_from_the_body_size_by_a_ratio_measured_from_the_models_own_traffic(
     spec, bytes_a_token, estimate
 ):
-    world = _sized(spec, _texts(spec, 100, 100, 100), window=10_000, owner_bytes=bytes_a_token)
+    world = _sized(_texts(spec, 100, 100, 100), window=10_000, owner_bytes=bytes_a_token)
     heard = spec.events(world)
     world.run(until_s=spec.start)
     ((_, event),) = heard
@@ -109,7 +109,7 @@ def test_token_counts_are_estimated_from_the_body_size_by_a_ratio_measured_from_
 
 def test_the_ratio_is_pulled_conservative_by_its_own_measured_spread(spec):
     """Half of the traffic has 3 bytes a token and half 5: mean 4, spread 1, so a body is judged by 3."""
-    world = _sized(spec, _texts(spec, 100, 100, 100), window=10_000)
+    world = _sized(_texts(spec, 100, 100, 100), window=10_000)
     samples = [Sample("m", 0.0, n / 100, Work(100, 0.0), 300 if n % 2 else 500) for n in range(1000, 1040)]
     known = {name: Knowledge(tuple(samples)) for name in ("o", "h")}
     world = World(world.cluster, _texts(spec, 100, 100, 100), known=known)
@@ -124,7 +124,7 @@ def test_the_context_reserve_is_only_the_floor_and_the_rest_comes_from_the_measu
     spec, reserve, answers, reserved
 ):
     settings = {"scheduling_context_reserve": reserve}
-    world = _sized(spec, _texts(spec, 100, 100, 100), window=10_000, settings=settings, answers=answers)
+    world = _sized(_texts(spec, 100, 100, 100), window=10_000, settings=settings, answers=answers)
     heard = spec.events(world)
     world.run(until_s=spec.start)
     assert heard[0][1].mean_tokens == pytest.approx(100 + reserved)
