@@ -60,6 +60,8 @@ class ByFolder(LoadScopeScheduling):
     """Each test on its own, but those of a folder in `ONE_WORKER` together."""
 
     def _split_scope(self, nodeid: str) -> str:
+        if nodeid.startswith("tests/scenes/") and "[up" in nodeid:
+            return "tests/scenes/"  # many processes each
         return next((folder for folder in ONE_WORKER if nodeid.startswith(folder)), nodeid)
 
 

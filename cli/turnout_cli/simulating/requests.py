@@ -42,6 +42,8 @@ class Arrival:
     """Its own luck: its time on any machine is multiplied by it."""
     leaves_after_s: float | None = None
     """The client gives up so long after it came; None = it waits."""
+    name: str = ""
+    """The ID that the client gives it; empty = one is made."""
 
 
 class Request:
@@ -67,7 +69,7 @@ class Request:
 
     def __init__(self, number: int, arrival: Arrival) -> None:
         self.number = number
-        self.id = f"r{number}"
+        self.id = arrival.name or f"r{number}"
         self.arrival = arrival
         self.accepted = False
         self.ending: Ending | None = None

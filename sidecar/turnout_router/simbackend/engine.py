@@ -44,7 +44,9 @@ class Engine:
         for effect in effects:
             match effect:
                 case Start(ticket):
-                    self._waiting[ticket].set_result(None)
+                    waiting = self._waiting[ticket]
+                    if not waiting.done():  # else its client left in this very turn of the loop, and `Leave` follows
+                        waiting.set_result(None)
                 case StartLoad():
                     self._load = asyncio.get_running_loop().call_later(self._load_seconds, self.tell, Loaded())
                 case StopLoad():

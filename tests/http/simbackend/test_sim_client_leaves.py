@@ -4,6 +4,9 @@ import asyncio
 
 import pytest
 
+from turnout_router.simbackend.engine import Engine
+from turnout_router.simbackend.options import SimOptions
+
 ENDLESS = {"messages": [{"role": "user", "content": "story"}], "max_tokens": 5000}
 SHORT = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1}
 
@@ -47,3 +50,19 @@ async def test_a_deaf_server_finishes_what_nobody_waits_for(start_sim, http):
     assert len(sim.engine.desk.running) == 1
     await sim.until(lambda: not sim.engine.desk.running)
     assert sim.requests[0].output_tokens == 10
+
+
+async def test_two_that_leave_in_one_turn_leave_nothing_behind():
+    engine = Engine(SimOptions(), lambda: None)
+
+    async def hold():
+        async with engine.slot("sim"):
+            await asyncio.Event().wait()
+
+    both = [asyncio.create_task(hold()) for _ in range(2)]
+    await asyncio.sleep(0)
+    for task in both:  # the slot of the first is given to the second, whose task is cancelled already
+        task.cancel()
+    ends = await asyncio.gather(*both, return_exceptions=True)
+    assert [type(end) for end in ends] == [asyncio.CancelledError, asyncio.CancelledError]
+    assert (engine.desk.running, engine.desk.queue) == ((), ())
