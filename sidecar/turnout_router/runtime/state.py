@@ -102,7 +102,11 @@ class Board:
 
     def is_moving(self) -> bool:
         """Whether anything is being loaded or unloaded."""
-        return any(unit.phase in {Phase.LOADING, Phase.UNLOADING} for unit in self.units.values())
+        # A loop and `is`: this is asked several times for every request.
+        for unit in self.units.values():
+            if unit.phase is Phase.LOADING or unit.phase is Phase.UNLOADING:
+                return True
+        return False
 
     def loaded(self) -> list[UnitState]:
         return [unit for unit in self.units.values() if unit.phase is Phase.LOADED]
