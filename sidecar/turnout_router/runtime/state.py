@@ -102,11 +102,8 @@ class Board:
 
     def is_moving(self) -> bool:
         """Whether anything is being loaded or unloaded."""
-        # A loop and `is`: this is asked several times for every request.
-        for unit in self.units.values():
-            if unit.phase is Phase.LOADING or unit.phase is Phase.UNLOADING:
-                return True
-        return False
+        # With `is`: this is asked several times for every request, and an Enum hashes slowly.
+        return any(unit.phase is Phase.LOADING or unit.phase is Phase.UNLOADING for unit in self.units.values())
 
     def loaded(self) -> list[UnitState]:
         return [unit for unit in self.units.values() if unit.phase is Phase.LOADED]
