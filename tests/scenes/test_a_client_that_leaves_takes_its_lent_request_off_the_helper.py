@@ -15,8 +15,7 @@ async def test_the_helpers_backend_sees_the_abort_and_the_slot_is_used_again(sta
     await stage.leave("c")
     await stage.gone("c", off="h")
     await stage.ended("d", "e")
-    await stage.leave("a")
-    await stage.leave("b")
+    await stage.dismiss("a", "b")
     story = await stage.finish()
 
     assert story.how("c") is How.LEFT

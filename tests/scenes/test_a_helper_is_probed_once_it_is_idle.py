@@ -1,7 +1,7 @@
 """Probes: one request to a helper that nobody could price, after offload_probe_idle; twelve times that for a switch."""
 
 from staging.setting import pair
-from staging.stage import Stage
+from staging.stage import IN_ONE_PROCESS, Stage
 
 from turnout_api.lending import DecisionRow, Outcome
 
@@ -16,8 +16,7 @@ async def _probe(stage: Stage, load: float) -> DecisionRow:
         await stage.send(name, beats=beats)
     probe = await stage.row(Outcome.PROBE)
     await stage.ended("c")
-    for name in "abd":
-        await stage.leave(name)
+    await stage.dismiss(*"abd")
     story = await stage.finish()
     assert story.server("c") == "h"
     assert {row.out for row in story.rows(Outcome.LENT)} == {1}  # one at a time, whatever waits
@@ -27,6 +26,7 @@ async def _probe(stage: Stage, load: float) -> DecisionRow:
     return probe
 
 
+@IN_ONE_PROCESS
 async def test_a_loaded_model_after_the_plain_time(stage: Stage) -> None:
     probe = await _probe(stage, load=0)
     assert IDLE * stage.beat_s <= probe.helper_idle_s < 12 * IDLE * stage.beat_s

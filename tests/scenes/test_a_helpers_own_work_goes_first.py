@@ -21,8 +21,7 @@ async def test_own_requests_wait_for_two_borrowed_ones_at_most_and_nothing_is_bo
     await stage.ended("z")
     await stage.send("g", beats=10)
     await stage.ended("f", "g")
-    for name in "abe":
-        await stage.leave(name)
+    await stage.dismiss(*"abe")
     story = await stage.finish()
 
     assert story.order("h") == list("cdxyzfg")

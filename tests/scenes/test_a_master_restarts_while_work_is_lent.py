@@ -22,8 +22,7 @@ async def test_an_old_lease_is_refused_and_the_next_request_gets_a_new_one(stage
         await stage.row(Outcome.RETURNED, request_id=name)
     await stage.send("f", beats=4)
     await stage.ended("f")
-    for name in "abcde":
-        await stage.leave(name)
+    await stage.dismiss(*"abcde")
     story = await stage.finish()
 
     assert (refused.request_id, refused.reason) == ("e", "no_live_lease")

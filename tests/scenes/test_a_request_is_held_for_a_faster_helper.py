@@ -33,13 +33,14 @@ async def _order(stage: Stage, node: str) -> list[str]:
 
 
 async def _close(stage: Stage) -> Story:
-    for name in "bcdr":
-        await stage.leave(name)
+    await stage.dismiss(*"bcdr")
     return await stage.finish()
 
 
 async def test_until_the_helper_takes_it(stage: Stage) -> None:
-    await _hold(stage, b=40, c=30, d=20, r=20, tired=False)
+    await _hold(stage, b=400, c=30, d=20, r=20, tired=False)
+    await stage.ended("r")
+    await stage.dismiss("b")
     story = await stage.finish()
     assert story.order("h") == list("cdr")
     assert story.order("o") == list("ab")

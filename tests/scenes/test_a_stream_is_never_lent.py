@@ -10,7 +10,7 @@ async def test_it_waits_for_the_owner_while_younger_ones_are_lent(stage: Stage) 
     await stage.measure("o/mine", "h/theirs")
     await stage.raise_curtain()
     for name, stream in {"a": False, "b": False, "s": True, "c": False, "d": False}.items():
-        await stage.send(name, beats=20, stream=stream)
+        await stage.send(name, beats=10, stream=stream)
     story = await stage.finish()
 
     assert {end.how for end in story.ends.values()} == {How.SERVED}

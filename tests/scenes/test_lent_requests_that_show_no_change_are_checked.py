@@ -1,7 +1,7 @@
 """Stall: after offload_lent_stall_timeout without a change the master asks the helper whether it still runs them."""
 
 from staging.setting import pair
-from staging.stage import Stage
+from staging.stage import IN_ONE_PROCESS, Stage
 from staging.story import How
 
 STALL = 25
@@ -24,13 +24,15 @@ async def test_a_helper_that_cannot_be_asked_loses_them_to_their_owner(stage: St
     assert story.lent == ["c", "d"]
 
 
+@IN_ONE_PROCESS
 async def test_a_helper_that_runs_them_keeps_its_large_ones(stage: Stage) -> None:
-    await stage.open(pair(helper_pace=1.0, offload_lent_stall_timeout=STALL))
+    await stage.open(pair(helper_pace=0.9, offload_lent_stall_timeout=STALL))
     await stage.measure("o/mine", "h/theirs")
     await stage.raise_curtain()
-    for name, beats in {"a": 30, "b": 30, "c": 3 * STALL}.items():
-        await stage.send(name, beats=beats)
+    await stage.send_all({"a": 400, "b": 400, "c": 3 * STALL})
+    await stage.ended("c")
+    await stage.dismiss("a", "b")
     story = await stage.finish()
 
-    assert story.servers("abc") == "ooh"
+    assert story.server("c") == "h"
     assert story.returned == {}

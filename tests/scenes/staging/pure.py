@@ -84,6 +84,7 @@ class PureStage(Stage):
         return lambda job, ok: None if ok and node in self._tired else end(job, ok)
 
     async def send(self, name: str, to: str = "o/mine", *, beats: float = 1.0, stream: bool = False) -> None:
+        self._let_it_sink_in()
         world, target = self.world, ModelRef(*to.split("/"))
         work, job = _asked(self.setting.lane, beats, lendable=not stream)
         number = len(world.ledger.requests)

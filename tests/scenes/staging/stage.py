@@ -9,10 +9,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from typing import Any, TypeVar
 
+import pytest
+
 from staging.setting import Link, Setting
 from staging.story import How, Line, Run, Story
 from turnout_api.lending import DecisionRow, NodeState, Outcome
 
+IN_ONE_PROCESS = pytest.mark.parametrize("stage", ["pure", "in_process"], indirect=True)
+"""For a scene beside the one that its file is about: processes are dear."""
 T = TypeVar("T")
 Look = Callable[[], Awaitable[T | None]]
 """Returns what it was looking for, None = not yet."""
@@ -175,6 +179,11 @@ class Stage(ABC):
             await self.send(name, beats=beats)
             if name == first_lent:
                 await self.running(name, on)
+
+    async def dismiss(self, *names: str) -> None:
+        """These clients go away: their requests were only there to keep a backend busy."""
+        for name in names:
+            await self.leave(name)
 
     # The frame of a scene
 
