@@ -61,14 +61,14 @@ class ClusterTokens:
     @classmethod
     def of(cls, cluster: ClusterConfig) -> "ClusterTokens":
         """Those in the files of the configuration; `follow` keeps them so. Raises AccessError."""
-        stamp = _stamp_of(cluster.token_file, cluster.token_previous_file)
+        stamp = stamp_of(cluster.token_file, cluster.token_previous_file)
         tokens = cls(*_read_tokens(cluster))
         tokens._stamp = stamp
         return tokens
 
     def follow(self, cluster: ClusterConfig) -> None:
         """Read the files again if they, or their names, changed. Tokens that cannot be used change nothing. Blocks shortly."""
-        stamp = _stamp_of(cluster.token_file, cluster.token_previous_file)
+        stamp = stamp_of(cluster.token_file, cluster.token_previous_file)
         if self._stamp is None or stamp == self._stamp:
             return
         self._stamp = stamp
@@ -104,14 +104,14 @@ class ApiKeys:
     @classmethod
     def of(cls, access: AccessConfig) -> "ApiKeys":
         """Those in the files of the configuration; `follow` keeps them so. Raises AccessError."""
-        stamp = _stamp_of(access.gateway_key_file, access.clients_file)
+        stamp = stamp_of(access.gateway_key_file, access.clients_file)
         keys = cls(_read_callers(access))
         keys._stamp = stamp
         return keys
 
     def follow(self, access: AccessConfig) -> None:
         """Read the files again if they, or their names, changed. Keys that cannot be used change nothing. Blocks shortly."""
-        stamp = _stamp_of(access.gateway_key_file, access.clients_file)
+        stamp = stamp_of(access.gateway_key_file, access.clients_file)
         if stamp == self._stamp:
             return
         self._stamp = stamp
@@ -158,7 +158,8 @@ def _read_tokens(cluster: ClusterConfig) -> tuple[str, str]:
     return current, read_secret(path, "the previous token") if path and Path(path).exists() else ""
 
 
-def _stamp_of(*paths: str) -> object:
+def stamp_of(*paths: str) -> object:
+    """Differs from an earlier one when one of these files, or its name, changed."""
     return tuple((path, _changed(path)) for path in paths if path)
 
 

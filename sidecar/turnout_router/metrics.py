@@ -71,6 +71,10 @@ class Metrics:
         return self._counter("lending_decisions", "Rows of the decision log.", "kind", "outcome", "reason")
 
     @cached_property
+    def logins(self) -> Counter:
+        return self._counter("logins", "Attempts of people to sign in: right, wrong or throttled.", "outcome")
+
+    @cached_property
     def offload_events(self) -> Counter:
         return self._counter("offload_events", "Queue events that owners reported to this master.", "trigger")
 

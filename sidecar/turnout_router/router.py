@@ -20,6 +20,8 @@ from turnout_api.lending import DecisionRow, LeaseAnswer, QueueEvent
 from turnout_api.vocabulary import Role
 from turnout_api.wire import LinksPush, Measured, NodeStatus, Snapshot
 from turnout_router.access import AccessError, ApiKeys, load_cluster_tokens
+from turnout_router.admin.api import AdminApi
+from turnout_router.admin.people import People
 from turnout_router.backends.driver import BackendError
 from turnout_router.cluster.lending import MasterLending
 from turnout_router.cluster.membership import MasterMembership, SlaveMembership
@@ -68,7 +70,7 @@ class Router:
         self.clock = clock
         try:
             self.tokens = load_cluster_tokens(config.cluster)
-            self.keys: ApiKeys | None = None if config.cluster.role is Role.SLAVE else ApiKeys.of(config.access)
+            self.keys, people = _who_may_call(config)
         except AccessError as error:
             raise RouterRefused(str(error)) from error
         self.metrics = Metrics()
@@ -130,6 +132,7 @@ class Router:
             if self.lending and peers
             else None
         )
+        self.admin = AdminApi(self, people) if people else None
         self.open_requests = 0
         self.draining = False
         self._reconfiguring = asyncio.Lock()
@@ -160,6 +163,9 @@ class Router:
         listen = self.config.listen
         application = web.Application(client_max_size=0)
         application.add_routes(NodeApi(self).routes())
+        if self.admin:
+            application.add_routes(self.admin.routes())
+            down.push_async_callback(self.admin.stop)
         application.add_routes(ClientApi(self, self.keys).routes() if self.keys else no_clients_here())
         self.port = await self._listen(application, listen.host, listen.port)
         health = web.Application()
@@ -370,6 +376,8 @@ class Router:
             self.tokens.follow(self.config.cluster)
         if self.keys:
             self.keys.follow(self.config.access)
+        if self.admin:
+            self.admin.people.follow(self.config.access.admins_file)
 
     def _readings(self) -> Iterable[Sample]:
         yield Sample("turnout_inflight_requests", "Requests that have not ended.", {}, self.open_requests)
@@ -397,6 +405,13 @@ class Router:
             ("max_body_bytes", limits.max_body_bytes),
         ):
             yield Sample("turnout_limit", "The limits in force.", {"limit": name}, value)
+
+
+def _who_may_call(config: RouterConfig) -> tuple[ApiKeys | None, People | None]:
+    """Clients and people, of which a slave has none. Raises AccessError."""
+    if config.cluster.role is Role.SLAVE:
+        return None, None
+    return ApiKeys.of(config.access), People.of(config.access.admins_file)
 
 
 def _limits(config: RouterConfig) -> Limits:

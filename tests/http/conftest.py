@@ -46,6 +46,8 @@ class LocalCluster:
     """More of the section `backend` of routers that are started from now on, such as `exclusive`, which makes queues."""
     links: list[dict[str, Any]] = field(default_factory=list)
     """Of the master, which tells its slaves."""
+    access: dict[str, Any] = field(default_factory=dict)
+    """More of the section `access` of routers that are started from now on, such as `admins_file`."""
 
     async def backend(self, **options: Any) -> SimBackend:
         """A sim-backend that takes no time unless told."""
@@ -98,7 +100,7 @@ class LocalCluster:
                 "token_file": self.secret("token", TOKEN), "health_interval": 0.3, "sync_interval": 0.5,
                 "poll_timeout": 1.0, **cluster,
             },
-            "access": {"gateway_key_file": self.secret("key", KEY)},
+            "access": {"gateway_key_file": self.secret("key", KEY)} | self.access,
             "listen": {"port": port, "health_port": 0},
             "models": {"local": list(models)},
             "backend": {"backends": [{"name": "b", "family": self.family, "url": url}] if url else [], **self.runtime},

@@ -1,0 +1,10 @@
+"""What people may do: sign in, read and change what routes, and ask what was used.
+
+    people, passwords     who may sign in; hashes, never passwords                       (files, hashing)
+    sessions, throttle    who is signed in, how often one may try                        (pure)
+    login_api             POST /login, POST /logout, GET /admin/session
+    guard                 every path under /admin: one's own page, a session, an answer in JSON
+    errors                what goes wrong, in the one shape of these paths
+
+A session is the only credential here. An API key and the cluster token are for programs: neither opens these paths.
+"""

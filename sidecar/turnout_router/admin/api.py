@@ -1,0 +1,31 @@
+"""Everything under `/login`, `/logout` and `/admin` of one router, put together."""
+
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from turnout_router.admin.guard import Guard
+from turnout_router.admin.login_api import LoginApi
+from turnout_router.admin.people import People
+from turnout_router.admin.sessions import Sessions
+
+if TYPE_CHECKING:
+    from turnout_router.router import Router
+
+
+class AdminApi:
+    """The paths for people."""
+
+    def __init__(self, router: "Router", people: People) -> None:
+        self.people = people
+        self._router = router
+        self._guard = Guard(people, Sessions(), router.clock)
+        self._login = LoginApi(self._guard, router.clock, lambda outcome: router.metrics.logins.labels(outcome).inc())
+
+    def routes(self) -> list[web.RouteDef]:
+        """To be added before those of clients, which take every path."""
+        return [*self._login.routes(), *self._guard.routes(self._login.table())]
+
+    async def stop(self) -> None:
+        """End what runs for people."""
+        await self._login.stop()
