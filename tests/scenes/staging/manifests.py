@@ -12,7 +12,6 @@ from turnout_api.vocabulary import Lane
 
 WEIGHTS = "sha256:" + "0" * 64
 API_VERSION = "turnout.dev/v1alpha1"
-COMMAND = ("turnout", "sim-backend", "--port=${PORT}", "--model=${MODEL}")
 
 
 def manifests(setting: Setting, beat_s: float, backend: Callable[[Node], dict[str, Any]]) -> str:

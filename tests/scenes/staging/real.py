@@ -128,6 +128,13 @@ class RealStage(Stage):
         await asyncio.gather(*map(self._read_rows, names))
         return sorted((line for name in names for line in self._rows.get(name, ())), key=lambda line: line.at)
 
+    async def look_at_lines_of_all(self) -> list[Line]:
+        body = await self._cluster_get("master", f"decisions?all=1&limit={MOST_ROWS}")
+        assert body is not None
+        found = Decisions.model_validate_json(body)
+        assert found.missing == {}
+        return [Line("", self._beats(row.ts), row) for row in found.rows[::-1]]
+
     async def look_at_runs(self) -> list[Run]:
         return [
             self._run_of(name, record)
@@ -195,7 +202,7 @@ class RealStage(Stage):
             record.model,
             self._beats(record.slot or 0.0),
             None if record.ended is None else self._beats(record.ended),
-            record.outcome is Ended.OK,
+            record.outcome == Ended.OK,
         )
 
     def _beats(self, ts: float) -> float:

@@ -78,6 +78,8 @@ class Setting:
     links: tuple[Link, ...] = (Link(),)
     lane: Lane = Lane.TEXT
     settings: Mapping[str, Any] = field(default_factory=dict)
+    processes: bool = False
+    """On `turnout up`, routers start the backends by their commands; else the scene runs them, and can tire them."""
 
     def cluster_settings(self, beat_s: float) -> dict[str, Any]:
         """Fields of `ClusterConfig`, durations in seconds."""
@@ -103,10 +105,11 @@ def pair(
     lane: Lane = Lane.TEXT,
     window: int = 4096,
     link: Link | None = None,
+    processes: bool = False,
     **settings: Any,
 ) -> Setting:
     """The owner `o/mine` and its helper `h/theirs`. With `load` the helper also has `h/other`, which it holds at first."""
     theirs = Model("theirs", helper_pace, window)
     models = (Model("other"), theirs) if load else (theirs,)
     nodes = (Node("o", (Model("mine", owner_pace),)), Node("h", models, load))
-    return Setting(nodes, (link or Link(),), lane, settings)
+    return Setting(nodes, (link or Link(),), lane, settings, processes)

@@ -3,12 +3,16 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 from staging.real import RealStage
+from staging.setting import Node
+from staging.story import Run
+from turnout_router.simbackend.ledger import Record
 
 START_S = 40.0
 
@@ -105,15 +109,53 @@ class UpStage(RealStage):
         os.kill(self._pid("o"), signal.SIGCONT)
         await self._until_serving()
 
+    # Backends that routers start
+
+    def _backend_of(self, node: Node) -> dict[str, Any]:
+        if not self.setting.processes:
+            return super()._backend_of(node)
+        options = self._options(node)
+        command = [
+            "turnout", "sim-backend", "--port=${PORT}", "--model=${MODEL}", "--prefill-tokens-per-second=0",
+            f"--decode-tokens-per-second={options.decode_tokens_per_second}", f"--image-seconds={options.image_seconds}",
+        ]  # fmt: skip
+        return {"family": "Process", "command": command}
+
+    async def look_at_runs(self) -> list[Run]:
+        if not self.setting.processes:
+            return await super().look_at_runs()
+        found = await asyncio.gather(*(self._runs_of(node.name, node.models[0].id) for node in self.setting.nodes))
+        return [run for runs in found for run in runs]
+
+    async def _runs_of(self, node: str, model: str) -> list[Run]:
+        """What the process says that it has and had."""
+        (process,) = self._processes(f"--model={model} ")
+        port = re.search(r"--port=(\d+)", _command_line(process))
+        assert port is not None
+        async with self._session.get(f"http://127.0.0.1:{port[1]}/sim/requests") as answer:
+            records = [Record(**each) for each in await answer.json()]
+        return [self._run_of(node, record) for record in records if record.slot is not None]
+
     def _pid(self, node: str) -> int:
         """The process of a node's router, not that of its guard."""
-        config = str(self._state / "nodes" / node / "router.yaml")
-        (pid,) = {
-            int(entry.name)
-            for entry in Path("/proc").glob("[0-9]*")
-            if config in (line := _command_line(entry)) and "guard.py" not in line
-        }
-        return pid
+        (process,) = self._processes(str(self._state / "nodes" / node / "router.yaml"))
+        return int(process.name)
+
+    def _processes(self, part: str) -> list[Path]:
+        """Those of this cluster whose command has this in it, in /proc."""
+        parents = {int(entry.name): _parent(entry) for entry in Path("/proc").glob("[0-9]*")}
+        ours = [self._process.pid]
+        for pid in ours:
+            ours += [child for child, parent in parents.items() if parent == pid]
+        lines = {entry: _command_line(entry) for entry in (Path("/proc") / str(pid) for pid in ours)}
+        return [entry for entry, line in lines.items() if part in line and "guard.py" not in line]
+
+
+def _parent(process: Path) -> int:
+    try:
+        return int((process / "stat").read_text().rpartition(")")[2].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
 
 
 def _command_line(process: Path) -> str:
