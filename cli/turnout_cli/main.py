@@ -22,6 +22,7 @@ COMMANDS: dict[str, _Command] = {
     "up": _Command("up", "up", "A whole cluster on this machine, from the manifests that Kubernetes would get."),
     "validate": _Command("validate", "validate", "Everything that the operator would say about manifests, offline."),
     "candidates": _Command("candidates", "candidates", "Which models an owner may be linked with, and why not."),
+    "inject": _Command("inject", "inject", "The router's sidecar into the pod templates of manifests."),
     "migrate-groups": _Command("migrate_groups", "migrate_groups", "Old routing groups into RoutingLinks."),
     "simulate": _Command(
         "simulate", "simulate", "What manifests would do with traffic, under a virtual clock; variants side by side."

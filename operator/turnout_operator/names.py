@@ -1,19 +1,25 @@
 """Names that the operator writes into a cluster. Others may rely on them: a name that changes leaves things behind."""
 
+from turnout_api.instances import ROUTER_FILE
 from turnout_api.resources import GROUP
 
 FIELD_MANAGER = "turnout-operator"
 """Owner of every field that the operator applies."""
 STATE_SECRET = "turnout-state"  # noqa: S105 - the name of a Secret
 """Of each namespace: accepted specs, public names and generations. Deleting it forgets them."""
-ROUTER_KEY = "router.yaml"
+ROUTER_KEY = ROUTER_FILE
 """Key of a router's configuration in its Secret."""
 HASH_ANNOTATION = f"{GROUP}/config-hash"
 GENERATION_ANNOTATION = f"{GROUP}/config-generation"
 LABELS = {"app.kubernetes.io/managed-by": FIELD_MANAGER, "app.kubernetes.io/part-of": "turnout"}
-TOKEN_MOUNT, CLIENTS_MOUNT, ADMINS_MOUNT = "token", "clients", "admins"
-"""Folders under the mounts' root in a router's container: one for each Secret that its RouterNode names."""
-MOUNTS = "/etc/turnout"
+NODE_LABEL = f"{GROUP}/node"
+"""On pods: the RouterNode whose sidecar they get, and whose instances they are."""
+SIDECAR = "turnout-router"
+"""Name of the injected container."""
+NODE_VARIABLE = "TURNOUT_NODE"
+"""In the sidecar's environment: the node that it was made for."""
+STORE_VOLUME = "turnout-store"
+"""The volume for `storeDir`; a pod that has one of this name keeps it."""
 
 
 def router_secret(node: str) -> str:

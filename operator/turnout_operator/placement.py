@@ -3,14 +3,19 @@
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from turnout_api.instances import ADMINS_MOUNT, CLIENTS_MOUNT, MOUNTS, ROUTER_PORT, TOKEN_MOUNT
 from turnout_api.resolve import NodePlacement, Where
 from turnout_api.resources import RouterNode
-from turnout_operator.names import ADMINS_MOUNT, CLIENTS_MOUNT, MOUNTS, TOKEN_MOUNT
+from turnout_api.vocabulary import Role
 
 
 @dataclass(frozen=True, slots=True)
 class InCluster:
-    """A placement by `publicURL`: this version does not follow pods, so a node without one is reached by nobody."""
+    """A placement by `publicURL` where there is one, else by the Service that the operator keeps under the node's name.
+
+    The Service of a slave has no address of its own and names its pods, ready or not: the master asks the name service for
+    them, so that it follows pods while nobody else is there. A slave's own URL is that of its pod, which its router adds.
+    """
 
     previous_tokens: AbstractSet[tuple[str, str]] = frozenset()
     """(Secret, key) of cluster tokens that are being rotated: `KEY-previous` stands beside the key."""
@@ -24,15 +29,24 @@ class InCluster:
     def place(self, node: RouterNode) -> NodePlacement:
         """Addresses and files of one node."""
         spec = node.spec
-        url = spec.public_url.rstrip("/")
+        url, slave_urls = self._urls(node)
         reference = spec.token_secret_ref
         token = f"{self.mounts}/{TOKEN_MOUNT}/{reference.key}" if reference else ""
         rotating = reference is not None and (reference.name, reference.key) in self.previous_tokens
         return NodePlacement(
             url=url,
-            slave_urls=(url,) if url else (),
+            slave_urls=slave_urls,
             token_file=token,
             token_previous_file=f"{token}-previous" if rotating else "",
             clients_file=f"{self.mounts}/{CLIENTS_MOUNT}/clients.yaml" if spec.clients else "",
             admins_file=f"{self.mounts}/{ADMINS_MOUNT}/users.yaml" if spec.admins else "",
         )
+
+    @staticmethod
+    def _urls(node: RouterNode) -> tuple[str, tuple[str, ...]]:
+        """Its own, and how the master lists it."""
+        given = node.spec.public_url.rstrip("/")
+        if given:
+            return given, (given,)
+        service = f"http://{node.name}.{node.namespace}.svc:{ROUTER_PORT}"
+        return ("", (f"dns+{service}",)) if node.spec.role is Role.SLAVE else (service, ())

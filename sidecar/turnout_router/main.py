@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import uvloop
@@ -20,6 +21,7 @@ from pydantic import ValidationError
 from turnout_api.config import RouterConfig
 from turnout_api.vocabulary import Policy
 from turnout_router.backends.guard import PR_SET_PDEATHSIG
+from turnout_router.instance import Instance
 from turnout_router.invalid import what_is_wrong
 from turnout_router.router import Router
 from turnout_router.startable import RouterRefused
@@ -27,6 +29,7 @@ from turnout_router.store.database import StoreUnusable
 
 GC_YOUNG_OBJECTS = 10_000
 """Objects that are new before the collector walks them; Python's 700 costs a few percent of the CPU of a busy router."""
+_LOOK_FOR_CONFIG_S = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -64,9 +67,12 @@ def run(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
     if with_parent:
         die_with_parent()
+    pod = Instance.of(os.environ)
+    if pod.pod:
+        _wait_for(config_file)
     try:
-        router = Router(read_config(config_file, policy))
-        uvloop.run(_serve(router, drain_timeout_s))
+        router = Router(read_config(config_file, policy), pod=pod, drain_timeout_s=drain_timeout_s)
+        uvloop.run(_serve(router))
     except RouterRefused as refusal:
         sys.stderr.write(f"turnout router: {refusal}\n")
         return 2
@@ -84,7 +90,18 @@ def die_with_parent() -> None:
         sys.exit(1)
 
 
-async def _serve(router: Router, drain_timeout_s: float) -> None:
+def _wait_for(file: Path) -> None:
+    """In a pod: its node may be declared after it, and the configuration is mounted as soon as it is there."""
+    if file.exists():
+        return
+    log.info("waits for %s: is the pod's RouterNode declared and accepted?", file)
+    # nothing runs yet; the first process of a container would not end by the default action
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    while not file.exists():
+        time.sleep(_LOOK_FOR_CONFIG_S)
+
+
+async def _serve(router: Router) -> None:
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -96,7 +113,7 @@ async def _serve(router: Router, drain_timeout_s: float) -> None:
     # a request leaves nothing behind but what reference counts free, so the young generation may grow before it is walked
     gc.set_threshold(GC_YOUNG_OBJECTS, 20, 20)
     await told.wait()
-    await router.stop(drain_timeout_s=drain_timeout_s)
+    await router.stop()
 
 
 def _on_signal(told: asyncio.Event) -> None:

@@ -37,6 +37,7 @@ from turnout_router.gateway.listener import listen
 from turnout_router.gateway.node_api import NodeApi
 from turnout_router.gateway.relays import Relays
 from turnout_router.gateway.select import EndpointStats
+from turnout_router.instance import Instance
 from turnout_router.invalid import what_is_wrong
 from turnout_router.lending import sharing
 from turnout_router.lending.service import NotDecided
@@ -65,9 +66,17 @@ log = logging.getLogger(__name__)
 class Router:
     """One router. Attributes are read by the API handlers; only this class replaces them."""
 
-    def __init__(self, config: RouterConfig, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        config: RouterConfig,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        pod: Instance = Instance(),  # noqa: B008 - frozen
+        drain_timeout_s: float = DRAIN_TIMEOUT_S,
+    ) -> None:
+        self.pod, self.drain_timeout_s, self.clock = pod, drain_timeout_s, clock
+        config = pod.place(config)
         check_startable(config)
-        self.clock = clock
         try:
             self.tokens = load_cluster_tokens(config.cluster)
             self.keys, people = _who_may_call(config)
@@ -77,7 +86,7 @@ class Router:
         self.store = Store.open(
             config.cluster.store_dir, on_dropped=lambda table: self.metrics.records_dropped.labels(table).inc()
         )
-        self.config = newer(config, _read(self.store.kept(CONFIG)))
+        self.config = newer(config, _read(self.store.kept(CONFIG), pod))
         self.instance = token_hex(8)
         self.client = HttpClient()
         self._push = _read_push(self.store.kept(LINKS))
@@ -136,8 +145,7 @@ class Router:
         self.open_requests = 0
         self.draining = False
         self._reconfiguring = asyncio.Lock()
-        self.port = 0
-        self.health_port = 0
+        self.port = self.health_port = 0
         self._began = clock()
         self.began_at = time.time()
         """Wall clock."""
@@ -185,12 +193,9 @@ class Router:
             self._slave.start()
         log.info("%s %s listens on port %d", self.config.cluster.role, self.config.cluster.node_id, self.port)
 
-    async def stop(self, *, drain_timeout_s: float = DRAIN_TIMEOUT_S) -> None:
+    async def stop(self, *, drain_timeout_s: float | None = None) -> None:
         """Take nothing new, let what runs end, then take everything down."""
-        self.drain()
-        deadline = self.clock() + drain_timeout_s
-        while self.open_requests and self.clock() < deadline:  # noqa: ASYNC110 - an end in sight, not an event to miss
-            await asyncio.sleep(0.02)
+        await self.drained(self.drain_timeout_s if drain_timeout_s is None else drain_timeout_s)
         if self._slave:
             await self._slave.stop()
         await self.master.stop()
@@ -199,6 +204,13 @@ class Router:
             await asyncio.gather(self._refresher, return_exceptions=True)
             await self._refresh()  # a name that was given out a moment ago is kept too
         await self._down.aclose()
+
+    async def drained(self, timeout_s: float) -> None:
+        """Take nothing new, and wait until nothing runs any more, or for `timeout_s`."""
+        self.drain()
+        deadline = self.clock() + timeout_s
+        while self.open_requests and self.clock() < deadline:  # noqa: ASYNC110 - an end in sight, not an event to miss
+            await asyncio.sleep(0.02)
 
     def drain(self) -> None:
         """Take nothing new; the master learns it with the next registration or poll."""
@@ -214,9 +226,10 @@ class Router:
         async with self._reconfiguring:  # one after the other, so that the newest is what stays
             return await self._reconfigure(config)
 
-    async def _reconfigure(self, config: RouterConfig) -> bool:
-        if config.generation <= self.config.generation:
+    async def _reconfigure(self, given: RouterConfig) -> bool:
+        if given.generation <= self.config.generation:
             return False
+        config = self.pod.place(given)
         check_change(self.config, config)
         in_force = self._with_links(config)
         try:
@@ -226,7 +239,7 @@ class Router:
         # only what the runtime took is served and kept: one that it refused would keep the router from its next start
         self.config, self.in_force = config, in_force
         self.store.limit(_limits(in_force))
-        await asyncio.to_thread(self.store.keep, CONFIG, config.model_dump_json())
+        await asyncio.to_thread(self.store.keep, CONFIG, given.model_dump_json())
         self.master.reconfigure(config)
         if self.lending:
             self.lending.reconfigure(config)
@@ -434,12 +447,12 @@ def _read_push(kept: str | None) -> LinksPush | None:
         return None
 
 
-def _read(kept: str | None) -> RouterConfig | None:
-    """The configuration that the store kept, if it is one of this version."""
+def _read(kept: str | None, pod: Instance) -> RouterConfig | None:
+    """The configuration that the store kept, if it is one of this version. It is kept as it came: a pod's address changes."""
     if kept is None:
         return None
     try:
-        return RouterConfig.model_validate_json(kept)
+        return pod.place(RouterConfig.model_validate_json(kept))
     except ValidationError as error:
         # kept by another version: what it had is delivered again, and what is given serves until then
         log.warning("the kept configuration is not one of this version: %s", error)
