@@ -54,11 +54,12 @@ def test_and_goes_to_the_helper_on_the_masters_next_answer(spec, world):
 
 
 def test_it_does_not_wait_when_the_owner_is_predicted_to_finish_it_sooner(spec):
-    """9 s a job: at 10 the helper has 8 s and 9 s before it, so 26 s against 20 s here."""
-    world = spec.lending(spec.burst(6), h=spec.helper(9.0))
+    """9 s a job: at 10 the helper has 8 s and 9 s before it, so 26 s against 20 s here, with a backlog that keeps the lease."""
+    world = spec.lending(spec.burst(9), h=spec.helper(9.0))
     world.run(until_s=spec.start + 10.0)
     assert _pipe(world) == ["r1", "r5"]
     assert spec.rows(world, Outcome.HELD_FOR_HELPER) == []
+    assert spec.rows(world, Outcome.LEASE_CLEARED) == []
 
 
 def test_it_does_not_wait_while_a_lent_slot_is_free(spec):
@@ -116,8 +117,12 @@ def test_probe_leases_never_hold(spec):
 
 
 def test_leases_without_measured_speeds_on_both_sides_never_hold(spec):
-    world = spec.lending(spec.burst(7), h=spec.helper(4.0, known=False))
+    """One slot. By the owner's fit, the fallback, the helper has 8 s left at 10 and would be done in 18 s, before 20 s."""
+    settings = {"offload_faster_helper_slots": 1}
+    world = spec.lending(spec.burst(8), settings=settings, h=spec.helper(4.0, known=False))
     world.run(until_s=spec.start + 10.0)
     assert {row.service_source for _, row in spec.plans(world)} == {"owner_fallback"}
-    assert _pipe(world) == ["r1", "r6"]
+    assert spec.lent(world)[-1] == (8.0, "r4")
+    assert _pipe(world) == ["r1", "r5"]
+    assert spec.rows(world, Outcome.LEASE_CLEARED) == []
     assert spec.rows(world, Outcome.HELD_FOR_HELPER) == []
