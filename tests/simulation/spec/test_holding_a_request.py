@@ -11,7 +11,8 @@ import pytest
 
 from turnout_api.config import ClusterConfig
 from turnout_api.lending import Outcome
-from turnout_cli.simulating.world import links_of
+from turnout_cli.simulating.network import NetworkSpec
+from turnout_cli.simulating.world import Conditions, links_of
 from turnout_router.lending.settings import LendingSettings
 
 
@@ -63,10 +64,14 @@ def test_it_does_not_wait_when_the_owner_is_predicted_to_finish_it_sooner(spec):
 
 
 def test_it_does_not_wait_while_a_lent_slot_is_free(spec):
-    """Six requests: at 10 nothing is left to be held; a seventh that comes at 9 finds a free slot, and goes there."""
-    world = spec.lending([*spec.burst(5), *spec.burst(1, 9.0)], h=spec.helper(4.0))
-    world.run(until_s=spec.start + 10.0)
-    assert spec.lent(world)[-1] == (9.0, "r5")
+    """Each hop takes 0.5 s. r2 is back at 10.5, and the lease is still there when one more request comes at 10.75."""
+    conditions = Conditions(network=NetworkSpec(hop_s=0.5))
+    world = spec.lending([*spec.burst(4), *spec.burst(1, 10.75)], conditions=conditions, h=spec.helper(6.5))
+    world.run(until_s=spec.start + 10.75)
+    owner = world.nodes["o"].core.owner("m")
+    assert [ticket.request_id for ticket in owner.lent.all] == ["r3"]
+    assert spec.rows(world, Outcome.LEASE_CLEARED) == []
+    assert _pipe(world) == ["r1", "r4"]
     assert spec.rows(world, Outcome.HELD_FOR_HELPER) == []
 
 
