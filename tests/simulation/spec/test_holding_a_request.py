@@ -66,7 +66,9 @@ def test_it_does_not_wait_when_the_owner_is_predicted_to_finish_it_sooner(spec):
 def test_it_does_not_wait_while_a_lent_slot_is_free(spec):
     """Each hop takes 0.5 s. r2 is back at 10.5, and the lease is still there when one more request comes at 10.75."""
     conditions = Conditions(network=NetworkSpec(hop_s=0.5))
-    world = spec.lending([*spec.burst(4), *spec.burst(1, 10.75)], conditions=conditions, h=spec.helper(6.5))
+    settings = {"scheduling_refresh_interval": 50.0, "scheduling_lease_ttl": 100.0}  # no tick takes the lease away
+    traffic = [*spec.burst(4), *spec.burst(1, 10.75)]
+    world = spec.lending(traffic, settings=settings, conditions=conditions, h=spec.helper(6.5))
     world.run(until_s=spec.start + 10.75)
     owner = world.nodes["o"].core.owner("m")
     assert [ticket.request_id for ticket in owner.lent.all] == ["r3"]
