@@ -30,6 +30,8 @@ class ModelSpeed:
     """Jobs that it runs at once."""
     noise: float = 0.0
     """Standard deviation of the draw of each request, as a share."""
+    dispatch_s: float = 0.0
+    """From the hand-over until the backend has it: nobody notices while another job runs."""
 
     def seconds(self, work: Work) -> float:
         """Of one job, before its draw."""
@@ -51,6 +53,7 @@ class ModelSpeed:
             self.unload_s,
             self.parallel,
             self.noise,
+            self.dispatch_s,
         )
 
 
@@ -134,13 +137,22 @@ class Machine:
         """Hand over a request. `finished(job, ok)` is called once, unless it is aborted before."""
         seconds = self._speeds[model].seconds(request.arrival.work) * request.arrival.draw
         job = MachineJob(request, unit, seconds, finished)
-        backend = self._backends[unit]
-        if not backend.loaded:
+        if not self._backends[unit].loaded:
             self._schedule.soon(self._end, job, False)
+        elif dispatch_s := self._speeds[model].dispatch_s:
+            self._schedule.after(dispatch_s, self._has, job)
         else:
+            self._has(job)
+        return job
+
+    def _has(self, job: MachineJob) -> None:
+        """The backend has what it was handed."""
+        backend = self._backends[job.unit]
+        if not backend.loaded:
+            self._end(job, False)
+        elif not job.ended:
             backend.waiting.append(job)
             self._begin(backend)
-        return job
 
     def abort(self, job: MachineJob) -> bool:
         """The client of this job has left. Says whether the backend no longer runs it."""

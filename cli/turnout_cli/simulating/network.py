@@ -23,6 +23,8 @@ class NetworkSpec:
 
     hop_s: float = 0.0
     """From one router to another, one way."""
+    message_s: float = 0.0
+    """Messages take this much longer: what it is to decide slowly."""
     jitter_s: float = 0.0
     """Up to this much more, so that messages overtake each other."""
     loss: float = 0.0
@@ -67,7 +69,7 @@ class Network:
             self._schedule.soon(do, *args)
             return
         if self._perfect and not self._cut:
-            self._schedule.after(self.spec.hop_s, do, *args)
+            self._schedule.after(self.spec.hop_s + self.spec.message_s, do, *args)
             return
         if self.is_cut(source, target) or self._random.random() < self.spec.loss:
             self._schedule.after(self.spec.timeout_s, lost, *args)
@@ -86,4 +88,4 @@ class Network:
             self._schedule.after(self.spec.hop_s, do, *args)
 
     def _delay(self) -> float:
-        return self.spec.hop_s + self._random.random() * self.spec.jitter_s
+        return self.spec.hop_s + self.spec.message_s + self._random.random() * self.spec.jitter_s

@@ -66,6 +66,7 @@ class HelperSide:
         self._own_arrived: float | None = None
         self._gaps: deque[float] = deque(maxlen=GAPS)
         self._waits: deque[tuple[float, float]] = deque()
+        """(when, how long): only those that no later one reached, so the first is the longest."""
         self._borrowed_ended = now
 
     # Own work
@@ -104,7 +105,10 @@ class HelperSide:
         """It generates: how long borrowed work kept it waiting is known."""
         if self._behind and self._behind.pop(ticket, None) is not None:
             until = now if self.running else min(now, self._borrowed_ended)
-            self._waits.append((now, max(0.0, until - ticket.since)))
+            wait_s = max(0.0, until - ticket.since)
+            while self._waits and self._waits[-1][1] <= wait_s:
+                self._waits.pop()
+            self._waits.append((now, wait_s))
 
     def own_left(self, ticket: Ticket | None, now: float) -> None:
         """An own request (or load) has ended, wherever it was."""
@@ -146,7 +150,7 @@ class HelperSide:
         """The longest wait of an own request behind borrowed work in the last hour."""
         while self._waits and self._waits[0][0] < now - WAITS_S:
             self._waits.popleft()
-        return max((wait for _, wait in self._waits), default=0.0)
+        return self._waits[0][1] if self._waits else 0.0
 
     # Borrowed work
 

@@ -4,7 +4,8 @@ The requests themselves wait in `ModelState.waiting`, in order of arrival; this 
 held for a faster helper, and when one that is lent is given up. One that comes back takes the place of its first
 arrival and is never lent again. All times are of this node's clock.
 
-A slot of a live lease is used as soon as it is free; the answer to the event that its coming back causes then decides anew.
+A slot of a live lease is used as soon as it comes free; the answer to the event that its coming back causes then decides
+anew. A new request does not go behind another one at a helper before the master has decided: another helper may be idle.
 Where a request comes back unserved, the slot waits for that answer.
 
 Events are coalesced: one is on its way to the master and one waits behind it, whatever happens meanwhile.
@@ -61,6 +62,8 @@ class OwnerQueue:
         self._leases = Leases()
         self._telling = telling
         self._hold: Hold | None = None
+        self._decided = False
+        """The master has just decided on the queue, or a slot has just come free: slots may be used."""
         self._overruled: Ticket | None = None
         """The request that was held until its helper was late: it is not held again."""
 
@@ -98,7 +101,7 @@ class OwnerQueue:
 
     def answered(self, answer: LeaseAnswer | None, now: float) -> None:
         """The master has answered the event on its way; None = it did not."""
-        self._telling.on_its_way = False
+        self._telling.on_its_way, self._decided = False, True
         if answer is not None:
             self.apply(answer, now)
         if self._telling.due is not None and not self.retired:
@@ -134,6 +137,7 @@ class OwnerQueue:
 
     def apply(self, answer: LeaseAnswer, now: float) -> None:
         """Take what the master says, unless something newer was heard."""
+        self._decided = True
         self._write_changes(self._leases.apply(answer, now))
 
     def retire(self) -> None:
@@ -174,6 +178,7 @@ class OwnerQueue:
         while (best := self._next(now)) is not None:
             self._hand_over(*best, now)
             lent = True
+        self._decided = self._decided and lent
         return lent
 
     def _next(self, now: float) -> tuple[Ticket, Held] | None:
@@ -192,8 +197,18 @@ class OwnerQueue:
         return (True, float(self.lent.count(held.lease.helper))) if finish is None else (False, finish)
 
     def _is_free(self, held: Held, now: float) -> bool:
-        usable = held.live(now) and not held.rests and not held.exhausted
-        return usable and self.lent.count(held.lease.helper) < held.lease.slots
+        if not held.live(now) or held.rests or held.exhausted:
+            return False
+        there = self.lent.count(held.lease.helper)
+        return there < held.lease.slots and (not there or self._may_queue_there)
+
+    @property
+    def _may_queue_there(self) -> bool:
+        """Whether a request may go behind another one at a helper. With one lease only the master knows if another helper is
+        idle, so it is asked first: at eight nodes the mean is 1.33 of a pooled queue, instead of 1.40. Whoever has several
+        leases sees that for himself.
+        """
+        return self._decided or self._board.plan.lending.max_helpers > 1
 
     def _request_for(self, held: Held, now: float) -> Ticket | None:
         if self._board.plan.lending.first_that_gains and held.lease.kind is LeaseKind.PRICED:
@@ -237,6 +252,7 @@ class OwnerQueue:
     def ended(self, ticket: Ticket, now: float) -> Out:
         """The request is not at its helper any more. Raises KeyError when it was not lent."""
         out = self.lent.remove(ticket, now)
+        self._decided = True
         self.tell(Trigger.BORROWED_COMPLETED)
         return out
 

@@ -8,7 +8,7 @@ from math import inf
 
 from turnout_api.lending import LeaseKind, ModelRef, Outcome, Reason
 from turnout_router.lending.planning import PlanInput
-from turnout_router.lending.pricing import Offer, own_work_expected
+from turnout_router.lending.pricing import Offer, must_switch, own_work_expected, restore_delay_s
 from turnout_router.lending.settings import LendingSettings
 
 SWITCH_FACTOR = 12.0
@@ -67,12 +67,17 @@ def _may_probe(offer: Offer, settings: LendingSettings, taken: set[str]) -> bool
 
 
 def _known_or_expected(offer: Offer, settings: LendingSettings) -> bool:
-    """Adaptive: there is nothing to learn, or the helper's own next request may come within the detour."""
+    """Adaptive: there is nothing to learn, or the helper's own next request may come within the detour, way back included."""
     if offer.model is None or offer.model.fit is not None:
         return True
-    switch = UNMEASURED_S if offer.switch_s is None else offer.switch_s
-    job = UNMEASURED_S if offer.job_s is None else offer.job_s
-    return own_work_expected(offer, settings, switch + job)
+    within_s = _or_long(offer.switch_s) + _or_long(offer.job_s)
+    if must_switch(offer):
+        within_s += _or_long(offer.reload_s) + restore_delay_s(offer, settings)
+    return own_work_expected(offer, settings, within_s)
+
+
+def _or_long(seconds: float | None) -> float:
+    return UNMEASURED_S if seconds is None else seconds
 
 
 def _turn(offer: Offer, given: PlanInput, unused: set[tuple[ModelRef, ModelRef]]) -> tuple[bool, float]:

@@ -29,7 +29,7 @@ def test_an_owner_reports_each_new_held_request_and_each_finished_job_its_own_or
     world.run(until_s=spec.start + 12.0)
     assert [(at, event.trigger, event.held_count, len(event.lent)) for at, event in heard] == [
         (1.0, "enqueued", 1, 0),  # r2 is held, and lent by the answer
-        (2.0, "enqueued", 0, 2),  # r3 goes at once: the lease has a slot left
+        (2.0, "enqueued", 1, 1),  # r3 would go behind r2: it goes by the answer
         (3.0, "enqueued", 1, 2),
         (6.0, "borrowed_completed", 0, 2),  # r2 is back, r4 has its slot
         (10.0, "completed", 0, 2),

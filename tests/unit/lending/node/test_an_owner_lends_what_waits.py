@@ -39,6 +39,36 @@ def test_what_is_out_at_the_helper_counts_against_its_slots(ten, lease):
     assert list(ten.lent) == ["3", "4", "5"], "what is lent is never recalled"
 
 
+def test_a_new_request_goes_behind_another_one_at_a_helper_only_when_the_master_has_decided(owner, lease):
+    """With one lease at a time: meanwhile another helper may be idle."""
+    router = owner()
+    router.claim("1", "2", "3")
+    router.push(lease(2))
+    router.claim("4")
+    assert (list(router.lent), router.waiting()) == (["3"], ["4"])
+    router.push(lease(1, helper="h2"), seq=2)
+    assert {name: at.helper.node for name, at in router.lent.items()} == {"3": "h", "4": "h2"}
+
+
+def test_it_goes_there_when_the_master_does_not_answer(owner, lease):
+    router = owner()
+    router.claim("1", "2", "3")
+    router.core.event("m", 0.0)
+    router.answer(lease(2))
+    router.claim("4")
+    router.core.event("m", 0.0)
+    router.take(router.core.answered("m", None, 0.0))
+    assert list(router.lent) == ["3", "4"]
+
+
+def test_with_several_leases_at_a_time_it_goes_at_once(owner, lease):
+    router = owner(max_helpers=2)
+    router.claim("1", "2", "3")
+    router.push(lease(2))
+    router.claim("4")
+    assert list(router.lent) == ["3", "4"]
+
+
 def test_a_slot_that_comes_free_is_used_at_once(ten, lease):
     ten.push(lease(2))
     ten.lent_ends("3")

@@ -96,6 +96,19 @@ def test_an_own_request_that_waits_behind_borrowed_work_is_logged_with_how_many_
     assert router.core.state(10.0 + 3601.0).own_wait_s == 0.0
 
 
+def test_the_longest_wait_of_the_last_hour_gives_way_to_the_next_longest(lending_helper):
+    router = lending_helper(depth=1)
+    for arrives, wait_s, name in ((0.0, 9.0, "x"), (1000.0, 2.0, "y"), (2000.0, 4.0, "z")):
+        router.at(arrives)
+        router.borrow(f"borrowed-{name}")
+        router.claim(name)
+        router.at(arrives + wait_s)
+        router.end(f"borrowed-{name}")
+        router.end(name)
+    longest = [router.core.state(at).own_wait_s for at in (2004.0, 3609.0, 3610.0, 5604.0, 5605.0)]
+    assert longest == [9.0, 9.0, 4.0, 4.0, 0.0]
+
+
 def test_an_own_request_that_finds_a_free_slot_behind_borrowed_work_is_logged_without_a_wait(lending_helper):
     """It has reached the backend at once; that it waits inside it shows in the longest wait."""
     router = lending_helper()

@@ -121,6 +121,14 @@ def test_not_where_own_work_is_expected_within_the_probe(learning):
     assert learning.plan().said() == ("probe", "cost_rejected")
 
 
+def test_the_way_back_counts_where_the_probe_needs_a_load(learning):
+    """Load and job take 50 s, the way back 25 s and its delay 1.5 s."""
+    learning.helper(job_s=None, loaded=False, idle_s=70.0, own_gaps=(146.0,) * 16)
+    assert learning.plan().said()[0] == "skipped"
+    learning.helper(job_s=None, loaded=False, idle_s=70.0, own_gaps=(147.0,) * 16)
+    assert learning.plan().said()[0] == "probe"
+
+
 def test_a_load_that_nobody_measured_is_taken_for_a_long_one(learning):
     """Own work comes 35 s from now: after the job of 10 s, but not after a load of 30 s too."""
     learning.helper(job_s=None, idle_s=100.0, own_gaps=(135.0,) * 16)
