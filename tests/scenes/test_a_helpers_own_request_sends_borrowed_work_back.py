@@ -16,6 +16,7 @@ async def test_while_the_linked_model_is_loading_all_of_it_goes_back(stage: Stag
     for name, beats in {"a": 400, "b": 400, "c": 4, "d": 4}.items():
         await stage.send(name, beats=beats)
     await stage.loading("h", "theirs")
+    await stage.node("h", lambda state: {job.id for job in state.borrowed} == {"c", "d"}, "d has arrived, too")
     await stage.send("own", "h/other")
     await stage.row(Outcome.RETURNED, request_id="c")
     await stage.row(Outcome.RETURNED, request_id="d")
