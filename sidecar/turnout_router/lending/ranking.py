@@ -56,14 +56,14 @@ def slots(offer: Offer, settings: LendingSettings) -> int:
     Never more than stand behind one another in its backend: the depth. Where borrowed work beyond the one that runs stays
     in the helper's router and can still go back (`borrowed_beyond_recall`), one such request is allowed on top, whatever
     the depth: it hides the way to the owner and back, and no own request of the helper ever waits for it. It is locked in
-    behind the one that runs, though, and may wait there while another node is free. So it is allowed only while the
-    queue is deep: at least two requests wait for each place where one can run.
+    behind the one that runs, though, and may wait there while another helper is free. So an owner with several helpers
+    has it only while its queue is deep: more than two requests wait for each place where one can run.
     """
     beyond = settings.borrowed_beyond_recall
     most = settings.backend_depth
     if beyond is not None:
         event = offer.owner.view.event
-        deep = event.held_count > DEEP * (1 + len(event.lent))
+        deep = settings.max_helpers == 1 or event.held_count > DEEP * (1 + len(event.lent))
         most = max(most, beyond + 1) if deep else min(most, beyond)
     own, other = offer.owner.job_s, offer.job_s
     faster = own is not None and other is not None and other <= own * (1.0 + settings.faster_tolerance)

@@ -105,7 +105,7 @@ def test_plan_rows_say_the_reason_of_a_probe(spec):
 
 def test_dispatch_rows_on_the_owner_have_the_slots_and_how_many_requests_were_out_at_that_moment(spec):
     world = spec.lending(
-        [*spec.burst(20), *spec.burst(1, 9.0, HELPER)],
+        [*spec.burst(10), *spec.burst(1, 9.0, HELPER)],
         settings={"offload_borrowed_beyond_recall": 1},
         h=spec.helper(8.0),
     )

@@ -171,9 +171,16 @@ def test_slots_are_never_above_the_depth(cluster):
     assert cluster.plan().lease().slots == 1
 
 
-@pytest.mark.parametrize(("held", "slots"), [(4, 1), (5, 2)])
-def test_one_request_more_may_wait_in_the_helpers_router_while_the_queue_is_deep(cluster, held, slots):
+def test_one_request_more_may_wait_in_the_helpers_router_where_it_can_still_go_back(cluster):
     cluster.set(backend_depth=1, borrowed_beyond_recall=1, faster_slots=3)
+    cluster.owner(job_s=10.0, held=1)
+    cluster.helper()
+    assert cluster.plan().lease().slots == 2
+
+
+@pytest.mark.parametrize(("held", "slots"), [(4, 1), (5, 2)])
+def test_with_several_helpers_it_does_so_only_while_the_queue_is_deep(cluster, held, slots):
+    cluster.set(backend_depth=1, borrowed_beyond_recall=1, faster_slots=3, max_helpers=2)
     cluster.owner(job_s=10.0, held=held, lent=[("r", "helper")])
     cluster.helper(holds=[("r", 1.0)])
     assert cluster.plan().lease().slots == slots
