@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +16,12 @@ from typing import Annotated
 import typer
 
 from turnout_api.manifests import Finding
-from turnout_api.resolve import dump_accepted, load_accepted
-from turnout_cli.local.desired import Desired, Unreadable, resolved
-from turnout_cli.local.plan import ClusterPlan, LocalPlacement, changes, plan_of
+from turnout_api.objects import ObjectWrite, StoredObject, WriteRefusal
+from turnout_api.resolve import Key, dump_accepted, load_accepted
+from turnout_cli.local.control import Control
+from turnout_cli.local.desired import Desired, Unreadable, check_acceptable, find, resolved
+from turnout_cli.local.overlay import Changed, Refused, changed_by, check_expected
+from turnout_cli.local.plan import Changes, ClusterPlan, LocalPlacement, changes, plan_of
 from turnout_cli.local.reading import texts
 from turnout_cli.local.state import State, StateError, StateFolder
 from turnout_cli.local.supervisor import ClusterFailed, Supervisor
@@ -68,27 +71,70 @@ class LocalCluster:
         self._placement = self._place(port)
         self._accepted = load_accepted(self._state.accepted)
         self._texts: dict[str, str] = {}
+        """As they were read last."""
+        self._changed: Changed = folder.changed()
         self._warned: tuple[Finding, ...] = ()
+        self._supervisor = Supervisor(folder.folders, self._credentials.cluster_token, say)
+        self._control = Control(self)
+        self._changing = asyncio.Lock()
+        """One change after the other, of manifests and of people: each is judged on what the one before left."""
 
     async def run(self, *, watch: bool, ready_timeout_s: float) -> None:
         """Run until SIGINT or SIGTERM. Raises Unreadable, ClusterFailed."""
         stop = _stop_signal()
-        plan = self._first_plan()
-        supervisor = Supervisor(self._folder.folders, self._credentials.cluster_token, say)
         try:
-            await supervisor.start(plan)
-            self._introduce(plan)
-            tasks = [asyncio.create_task(_say_when_ready(supervisor, plan.url, ready_timeout_s), name="ready")]
+            await self.start()
+            self._introduce(self._plan)
+            ready = _say_when_ready(self._supervisor, self._plan.url, ready_timeout_s)
+            tasks = [asyncio.create_task(ready, name="ready")]
             if watch:
-                tasks.append(asyncio.create_task(self._watch(supervisor, plan), name="edits"))
+                tasks.append(asyncio.create_task(self._watch(), name="edits"))
             await _until(stop, tasks)
         finally:
-            await supervisor.stop()
+            await self.stop()
 
-    async def _watch(self, supervisor: Supervisor, plan: ClusterPlan) -> None:
+    async def start(self) -> None:
+        """Start what the manifests ask for; returns at once. Raises Unreadable."""
+        await self._control.start()
+        self._folder.write_control_token(self._control.token)
+        self._placement.control_url = self._control.url
+        self._plan = self._first_plan()
+        await self._supervisor.start(self._plan)
+
+    async def stop(self) -> None:
+        """End what runs."""
+        await self._control.stop()
+        await self._supervisor.stop()
+
+    def stored(self) -> list[StoredObject]:
+        """What people may change, as it stands."""
+        return list(self._desired.stored)
+
+    async def change(self, wish: ObjectWrite) -> StoredObject | None:
+        """Change one object as a person wishes; returns when routers serve it. Raises Refused."""
+        async with self._changing:
+            key, before = Key(wish.kind, wish.name), self._desired
+            current = find(before, key)
+            check_expected(wish, current)
+            if current and wish.spec == current.spec:
+                return current
+            changed = changed_by(wish, before.in_files, self._changed, time.time())
+            generation = self._plan.generation + 1
+            after = self._judge(before.texts, changed, generation)
+            check_acceptable(key, before, after)
+            try:
+                await self._serve(after, plan_of(after.resolution, generation))
+            except StateError as error:
+                raise Refused(WriteRefusal(code="unavailable", message=str(error))) from error
+            what = "changed" if wish.spec is not None else "removed"
+            say(f"{wish.by} {what} {key}: generation {self._plan.generation} is served")
+            return find(after, key)
+
+    async def _watch(self) -> None:
         async for _ in edits(self._files):
             try:
-                plan = await self._take_edit(supervisor, plan)
+                async with self._changing:
+                    await self._take_edit()
             except StateError as error:
                 say(f"{error}\nnothing changed")
                 self._texts = {}  # saved once more, the same edit counts
@@ -106,51 +152,63 @@ class LocalCluster:
         # Routers keep their newest configuration: where only our own memory is lost, count on from the clock.
         first = int(time.time()) if (self._folder.folders.root / "nodes").exists() else 1
         generation = self._state.generation + 1 if self._state.generation else first
-        desired = self._resolve(generation)
+        desired = self._judge(self._texts, self._changed, generation)
+        self._tell(desired)
         if not desired.resolution.master:
             raise Unreadable("no Master or Standalone is accepted, so nothing can serve clients")
         self._keep(desired, generation)
         return plan_of(desired.resolution, generation)
 
-    async def _take_edit(self, supervisor: Supervisor, plan: ClusterPlan) -> ClusterPlan:
-        """Apply what changed in the manifests; the plan that is served afterwards."""
+    async def _take_edit(self) -> None:
+        """Apply what changed in the manifests."""
+        generation = self._plan.generation + 1
         try:
             found = texts(self._files, without=self._folder.folders.root)
             if found == self._texts:
-                return plan
+                return
             self._texts = found
-            desired = self._resolve(plan.generation + 1)
+            desired = self._judge(found, self._changed, generation)
         except Unreadable as error:
             say(f"{error}\nnothing changed: the manifests cannot be read")
-            return plan
+            return
+        self._tell(desired)
         if not desired.resolution.master:
             say("nothing changed: no Master or Standalone is left")
-            return plan
-        wanted = plan_of(desired.resolution, plan.generation + 1)
-        if not changes(plan, wanted):
-            self._keep(desired, plan.generation)
+            return
+        done = await self._serve(desired, plan_of(desired.resolution, generation))
+        if done:
+            say(f"applied as generation {generation}: {done}")
+        else:
             say("nothing changed" + (": what was accepted before goes on being served" if desired.errors else ""))
-            return plan
-        self._keep(desired, wanted.generation)
-        done = await supervisor.apply(wanted)
-        say(f"applied as generation {wanted.generation}: {done}")
-        return wanted
 
-    def _resolve(self, generation: int) -> Desired:
-        desired = resolved(
-            self._texts,
+    async def _serve(self, desired: Desired, wanted: ClusterPlan) -> Changes:
+        """Lead the cluster there; what had to change. Raises StateError, and nothing has changed."""
+        todo = changes(self._plan, wanted)
+        self._keep(desired, wanted.generation if todo else self._plan.generation)
+        if todo:
+            self._plan = wanted
+            await self._supervisor.apply(wanted)
+        return todo
+
+    def _judge(self, found: Mapping[str, str], changed: Changed, generation: int) -> Desired:
+        return resolved(
+            found,
             placement=self._placement,
             generation=generation,
             last_accepted=self._accepted,
             ledger=self._state.ledger,
+            changed=changed,
         )
+
+    def _tell(self, desired: Desired) -> None:
         for line in desired.errors:
             say(f"error: {line}")
         for line in desired.warnings:
             if line not in self._warned:
                 say(f"warning: {line}")
+        for key in desired.forgotten:
+            say(f"{key}: its manifest was edited after {self._changed[key].by} changed it: the manifest holds")
         self._warned = desired.warnings
-        return desired
 
     def _keep(self, desired: Desired, generation: int) -> None:
         """Remember what is about to be served. Raises StateError, and then remembers nothing of it."""
@@ -162,8 +220,16 @@ class LocalCluster:
             ledger=dict(desired.resolution.ledger),
             accepted=dump_accepted(accepted),
         )
-        self._folder.keep(state)
-        self._accepted, self._state = accepted, state
+        if desired.changed != self._changed:
+            self._folder.keep_changed(desired.changed)
+        try:
+            self._folder.keep(state)
+        except StateError:
+            if desired.changed != self._changed:
+                self._folder.keep_changed(self._changed)
+            raise
+        self._accepted, self._state, self._changed = accepted, state, desired.changed
+        self._desired = desired
 
     def _introduce(self, plan: ClusterPlan) -> None:
         first = sorted(plan.nodes.values(), key=lambda node: (node.name != plan.master, node.name))

@@ -339,6 +339,15 @@ class AccessConfig(_Section):
     """People who may sign in, with argon2id hashes."""
 
 
+class AdminConfig(_Section):
+    """`admin`: where changes of people are kept. Written by `turnout up`."""
+
+    objects_url: _OptionalURL = ""
+    """Who is asked to change frontend models and pools; empty = they cannot be changed through this router."""
+    objects_token_file: str = ""
+    """What is shown there."""
+
+
 class ListenConfig(_Section):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8900
@@ -356,6 +365,7 @@ class RouterConfig(_Section):
     cluster: ClusterConfig
     listen: ListenConfig = ListenConfig()
     access: AccessConfig = AccessConfig()
+    admin: AdminConfig = AdminConfig()
     models: ModelsConfig = ModelsConfig()
     backend: BackendSection = BackendSection()
     names: dict[str, list[str]] = {}

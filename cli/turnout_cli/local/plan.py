@@ -71,6 +71,16 @@ class Folders:
         """People who may log in."""
         return self.secrets / "users.yaml"
 
+    @property
+    def control_token(self) -> Path:
+        """What the gateway shows where it asks for changes."""
+        return self.secrets / "control-token"
+
+    @property
+    def changed(self) -> Path:
+        """What people changed through the admin API."""
+        return self.root / "admin" / "objects.yaml"
+
     def node(self, name: str) -> Path:
         """A node's own folder: configuration, database, logs. Node names are DNS labels, so they are safe here."""
         return self.root / "nodes" / name
@@ -95,6 +105,8 @@ class LocalPlacement:
     """A port on which nobody listens now."""
     ports: dict[str, NodePorts] = field(default_factory=dict)
     where: Where = Where.LOCAL
+    control_url: str = ""
+    """Where the gateway asks for changes; empty = nowhere."""
 
     def place(self, node: RouterNode) -> NodePlacement:
         """Where one node runs."""
@@ -113,6 +125,8 @@ class LocalPlacement:
             token_file=str(self.folders.token),
             gateway_key_file=str(self.folders.gateway_key) if gateway else "",
             admins_file=str(self.folders.users) if gateway else "",
+            objects_url=self.control_url if gateway else "",
+            objects_token_file=str(self.folders.control_token) if gateway and self.control_url else "",
         )
 
     def _ports_of(self, name: str) -> NodePorts:

@@ -3,6 +3,7 @@
     DIR/credentials.json   gatewayKey, clusterToken, admin.name, admin.password; made once, 0600
     DIR/secrets/           the same as files that routers read, 0600
     DIR/state.json         generation, ports, names (`turnout_api.identity`), the specs that were accepted last
+    DIR/admin/objects.yaml what people changed through the admin API (`turnout_cli.local.overlay`)
     DIR/nodes/NAME/        a node's configuration, database and logs
     DIR/lock               held by the kernel while a cluster runs, so it is never stale
 
@@ -21,6 +22,9 @@ from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from turnout_api.objects import Writable
+from turnout_api.resolve import Key
+from turnout_cli.local.overlay import Change, Changed
 from turnout_cli.local.plan import Folders, NodePorts
 
 T = TypeVar("T", bound=BaseModel)
@@ -70,6 +74,22 @@ class State(_Kept):
     def node_ports(self) -> dict[str, NodePorts]:
         """Ports by node."""
         return {name: NodePorts(ports.port, ports.health_port) for name, ports in self.ports.items()}
+
+
+class _ChangedObject(_Kept):
+    kind: Writable
+    name: str
+    manifest: dict[str, Any] | None
+    """None = removed."""
+    over: str
+    by: str
+    at: float
+
+
+class _ChangedObjects(_Kept):
+    """`admin/objects.yaml`."""
+
+    objects: list[_ChangedObject] = []
 
 
 class StateFolder:
@@ -125,6 +145,35 @@ class StateFolder:
             write_private(self.folders.state, state.model_dump_json(by_alias=True).encode())
         except OSError as error:
             raise StateError(f"the state folder {root} cannot be written ({error.strerror}): {again}") from error
+
+    def changed(self) -> dict[Key, Change]:
+        """What people changed in earlier runs. Raises StateError."""
+        path = self.folders.changed
+        if not path.exists():
+            return {}
+        try:
+            document = yaml.safe_load(path.read_text(encoding="utf-8"))
+            kept = _ChangedObjects.model_validate(document)
+        except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
+            raise StateError(f"{path} cannot be used ({error}): repair or remove it") from error
+        return {Key(o.kind, o.name): Change(o.manifest, o.over, o.by, o.at) for o in kept.objects}
+
+    def keep_changed(self, changed: Changed) -> None:
+        """Replace what people changed. Raises StateError."""
+        path = self.folders.changed
+        objects = [
+            {"kind": key.kind, "name": key.name, "manifest": c.document, "over": c.over, "by": c.by, "at": c.at}
+            for key, c in changed.items()
+        ]
+        try:
+            path.parent.mkdir(exist_ok=True, mode=PRIVATE_FOLDER)
+            write_private(path, yaml.safe_dump({"objects": objects}, sort_keys=False, allow_unicode=True).encode())
+        except OSError as error:
+            raise StateError(f"{path} cannot be written ({error.strerror})") from error
+
+    def write_control_token(self, token: str) -> None:
+        """What the gateway of this run shows where it asks for changes."""
+        write_private(self.folders.control_token, token.encode() + b"\n")
 
     def _is_there(self) -> bool:
         """Whether the folder is the one whose lock we hold: a log of a backend makes a removed one anew, without its keys."""

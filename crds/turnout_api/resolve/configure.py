@@ -9,6 +9,7 @@ from typing import Any
 
 from turnout_api.config import (
     AccessConfig,
+    AdminConfig,
     AssetConfig,
     BackendConfig,
     BackendSection,
@@ -84,6 +85,7 @@ class _Shared:
             "listen": ListenConfig(
                 host=placed.host, port=placed.port, health_host=placed.health_host, health_port=placed.health_port
             ),
+            "admin": AdminConfig() if node.spec.role is Role.SLAVE else _admin(placed),
             "access": AccessConfig() if node.spec.role is Role.SLAVE else _access(placed),
             "models": _models(node),
             "backend": BackendSection(
@@ -134,6 +136,10 @@ def _slice(whole: Mapping[str, list[Any]], node: str) -> dict[str, list[Any]]:
         "links": [link for link in whole["links"] if node in {link.owner_node, link.helper_node}],
         "guardians": [g for g in whole["guardians"] if node in {g.scope_node, g.guardian_node}],
     }
+
+
+def _admin(placed: NodePlacement) -> AdminConfig:
+    return AdminConfig(objects_url=placed.objects_url, objects_token_file=placed.objects_token_file)
 
 
 def _access(placed: NodePlacement) -> AccessConfig:

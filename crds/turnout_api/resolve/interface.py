@@ -132,6 +132,9 @@ class NodePlacement:
     gateway_key_file: str = ""
     clients_file: str = ""
     admins_file: str = ""
+    objects_url: str = ""
+    """Where the master asks for what people change."""
+    objects_token_file: str = ""
 
 
 class Placement(Protocol):

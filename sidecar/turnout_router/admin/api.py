@@ -6,7 +6,9 @@ from aiohttp import web
 
 from turnout_router.admin.guard import Guard
 from turnout_router.admin.login_api import LoginApi
+from turnout_router.admin.objects import KeptElsewhere, Objects, OnlyServed
 from turnout_router.admin.people import People
+from turnout_router.admin.routing_api import RoutingApi
 from turnout_router.admin.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -24,7 +26,15 @@ class AdminApi:
 
     def routes(self) -> list[web.RouteDef]:
         """To be added before those of clients, which take every path."""
-        return [*self._login.routes(), *self._guard.routes(self._login.table())]
+        table = {**self._login.table(), **RoutingApi(self._objects).table()}
+        return [*self._login.routes(), *self._guard.routes(table)]
+
+    def _objects(self) -> Objects:
+        config = self._router.config
+        keeper = config.admin
+        if keeper.objects_url:
+            return KeptElsewhere(self._router.client, keeper.objects_url, keeper.objects_token_file)
+        return OnlyServed(config)
 
     async def stop(self) -> None:
         """End what runs for people."""
