@@ -28,4 +28,5 @@ async def stage(
         if here.setting.nodes:
             print(await here.tell())
     finally:
-        await here.close()
+        if here.setting.nodes:  # else it was not opened
+            await here.close()

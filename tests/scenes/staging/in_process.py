@@ -30,7 +30,6 @@ class _Wired(plan.LocalPlacement):
 class InProcessStage(RealStage):
     """Router objects, real sockets."""
 
-    name = "in-process"
     beat_s = 0.05
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,6 @@ class PureStage(Stage):
     """The world of `turnout simulate`."""
 
     exact = True
-    name = "pure"
 
     async def open(self, setting: Setting) -> None:
         self.setting = setting
@@ -156,6 +155,10 @@ class PureStage(Stage):
         ended = [r for r in self._requests.values() if r.ending is not None]
         ended.sort(key=lambda request: request.ended_at)
         return {r.id: End(HOWS[r.ending], r.ended_at) for r in ended if r.ending is not None}
+
+    @property
+    def now(self) -> float:
+        return self.world.now
 
     def sent(self) -> list[str]:
         return list(self._requests)

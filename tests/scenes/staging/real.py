@@ -156,6 +156,10 @@ class RealStage(Stage):
     def look_at_ends(self) -> dict[str, End]:
         return dict(self._ends)
 
+    @property
+    def now(self) -> float:
+        return self._beats(time.time())
+
     def sent(self) -> list[str]:
         return list(self._clients)
 
@@ -217,7 +221,7 @@ class RealStage(Stage):
         except aiohttp.ClientError:
             how = How.FAILED
         finally:
-            self._ends[name] = End(how, self._beats(time.time()))
+            self._ends[name] = End(how, self.now)
         return how
 
     async def _ask(self, name: str, node: str, model: str, beats: float, *, stream: bool) -> How:

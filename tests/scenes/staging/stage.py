@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 
 from staging.setting import Link, Setting
-from staging.story import How, Line, Run, Story
+from staging.story import End, Line, Run, Story
 from turnout_api.lending import DecisionRow, NodeState, Outcome
 
 IN_ONE_PROCESS = pytest.mark.parametrize("stage", ["pure", "in_process"], indirect=True)
@@ -28,7 +28,6 @@ class Stage(ABC):
     beat_s = 1.0
     exact = False
     """Whether times are those of the formulas."""
-    name = ""
 
     def __init__(self) -> None:
         self.setting = Setting(())
@@ -98,7 +97,7 @@ class Stage(ABC):
         """The models that a node has loaded, in order."""
 
     @abstractmethod
-    def look_at_ends(self) -> dict[str, Any]:
+    def look_at_ends(self) -> dict[str, End]:
         """Requests that have ended, in that order."""
 
     @abstractmethod
@@ -217,7 +216,6 @@ class Stage(ABC):
         await self.ended(*self.sent())
         ends = {name: end for name, end in self.look_at_ends().items() if name not in self._before}
         runs = [run for run in await self.look_at_runs() if run.request not in self._before]
-        assert all(end.how in How for end in ends.values())
         return Story(ends, sorted(runs, key=lambda run: run.began), await self._lines())
 
     async def tell(self) -> str:
@@ -230,6 +228,11 @@ class Stage(ABC):
         return "\n".join(
             [*ends, *runs, *(f"{line.at:9.2f} {line.node}: {_brief(line.row)}" for line in await self._lines())]
         )
+
+    @property
+    @abstractmethod
+    def now(self) -> float:
+        """Beats, on the clock of the story."""
 
     @abstractmethod
     def sent(self) -> list[str]:

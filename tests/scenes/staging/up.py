@@ -20,7 +20,6 @@ START_S = 40.0
 class UpStage(RealStage):
     """A subprocess that runs a router process for each node."""
 
-    name = "up"
     beat_s = 0.06
     deadline_s = 50.0
 
