@@ -301,7 +301,9 @@ class NodeState:
     queues: tuple[QueueEvent, ...] = ()
     """Its own linked models that hold or have lent something, with trigger `tick`."""
     own_gaps: tuple[float, ...] = ()
-    """Seconds between its own requests, the last 80, oldest first."""
+    """Seconds from the arrival of an own request to that of the next, the last 80, oldest first."""
+    own_since_s: float | None = None
+    """Since its last own request arrived: the gap that has not ended. None = none has come."""
     own_rate: float = 0.0
     """Own requests a second, over those gaps and the present one."""
     own_wait_s: float = 0.0

@@ -11,7 +11,7 @@ MAX_GAPS = 80
 
 
 def own_arrival_probability(gaps: Sequence[float], idle_s: float, within_s: float) -> float:
-    """That an own request arrives within the next `within_s`, when none has for `idle_s`.
+    """That an own request arrives within the next `within_s`, when none has arrived for `idle_s`.
 
     `gaps`: seconds between own requests. Where none was ever longer than `idle_s`, the only evidence is that time
     itself: as likely to end within as much time again as not.

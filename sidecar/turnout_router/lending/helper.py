@@ -139,6 +139,10 @@ class HelperSide:
     def own_gaps(self) -> tuple[float, ...]:
         return tuple(self._gaps)
 
+    def own_since_s(self, now: float) -> float | None:
+        """Since the last own request arrived; None = none has."""
+        return None if self._own_arrived is None else now - self._own_arrived
+
     def own_rate(self, now: float) -> float:
         """Own requests a second, over the remembered gaps and the present one."""
         if not self._gaps or self._own_arrived is None:

@@ -144,10 +144,16 @@ def must_switch(offer: Offer) -> bool:
 
 
 def own_work_expected(offer: Offer, settings: LendingSettings, within_s: float) -> bool:
-    """Adaptive: the helper's own next request is likelier than `switch_hazard` to come that soon."""
-    if settings.switch_hazard == inf or offer.node is None:
+    """Adaptive: the helper's own next request is likelier than `switch_hazard` to come that soon.
+
+    Gaps are between arrivals, so the present one counts from the last arrival, too: a helper that has just finished an hour
+    of work is not one whose last request came a moment ago.
+    """
+    node = offer.node
+    if settings.switch_hazard == inf or node is None:
         return False
-    return own_arrival_probability(offer.node.own_gaps, offer.node.idle_s, within_s) > settings.switch_hazard
+    since_s = node.idle_s if node.own_since_s is None else node.own_since_s
+    return own_arrival_probability(node.own_gaps, since_s, within_s) > settings.switch_hazard
 
 
 def restore_delay_s(offer: Offer, settings: LendingSettings) -> float:

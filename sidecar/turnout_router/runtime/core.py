@@ -212,6 +212,7 @@ class RuntimeCore:
             borrowed=helper.borrowed(now),
             queues=self._owners.reports(now),
             own_gaps=helper.own_gaps(),
+            own_since_s=helper.own_since_s(now),
             own_rate=helper.own_rate(now),
             own_wait_s=helper.own_wait_s(now),
         )

@@ -93,6 +93,17 @@ def test_one_own_request_gives_no_rate(helper):
     assert (router.core.state(9.0).own_gaps, router.core.state(9.0).own_rate) == ((), 0.0)
 
 
+def test_the_present_gap_runs_from_the_arrival_of_the_last_own_request(helper):
+    router = helper("m", "own", "m2")
+    assert router.core.state(1.0).own_since_s is None
+    router.at(5.0)
+    router.claim("1")
+    router.at(25.0)
+    router.end("1")
+    state = router.core.state(30.0)
+    assert (state.own_since_s, state.idle_s) == (25.0, 5.0)
+
+
 def test_the_queues_of_its_owners_are_those_that_hold_or_have_lent_something(owner, lease):
     router = owner()
     assert router.core.state(0.0).queues == ()

@@ -128,6 +128,7 @@ class Cluster:
             ),
             own_gaps=state.pop("own_gaps", ()),
             own_rate=state.pop("own_rate", 0.0),
+            own_since_s=state.pop("own_since_s", None),
         )
 
     def link(self, owner: str = "owner", helper: str = "helper", **flags) -> None:

@@ -60,6 +60,15 @@ def test_gaps_that_end_soon_forbid_a_switch_after_a_long_idle_time(switching):
     assert switching.plan().said() == ("skipped", "helper_recently_busy")
 
 
+def test_the_present_gap_began_with_the_last_own_arrival_not_with_the_end_of_own_work(switching):
+    """Own requests come every 200 s. The last came 195 s ago and took 125 s: the next comes in 5 s, not in 130 s."""
+    switching.set(switch_hazard=0.25)
+    switching.helper(loaded=False, idle_s=70.0, own_gaps=(200.0,) * 16)
+    assert switching.plan().said() == ("granted", "")
+    switching.helper(loaded=False, idle_s=70.0, own_since_s=195.0, own_gaps=(200.0,) * 16)
+    assert switching.plan().said() == ("skipped", "helper_recently_busy")
+
+
 @pytest.mark.parametrize(("delay_s", "said"), [(1.5, "granted"), (2.5, "skipped"), (None, "skipped")])
 def test_the_detour_includes_the_delay_of_the_restore(switching, delay_s, said):
     """Own work comes 75 s from now: 73 s and the delay; None = the way back's own 25 s."""
