@@ -91,7 +91,7 @@ def _count_one(counts: Counts, routing: Routing, balance: Balance[str], facts: F
     candidates = expand(
         decision.outcome.targets,
         serves=lambda model: bool(routing.catalog.answering(model, _NEEDS)),
-        choose=choosing(balance, affinity=facts.request_id.encode()),
+        choose=choosing(balance, affinity=facts.request_id.encode),
     )
     first = next(candidates, None)
     counts.models[first.model if first else NOTHING] += 1

@@ -267,7 +267,7 @@ class TargetConfig(_Section):
 class RuleConfig(_Section):
     """One rule of a frontend model; the first whose conditions all hold decides."""
 
-    name: str
+    name: Name
     when: dict[str, object] = {}
     action: Literal["Route", "Deny", "Jump"] = "Route"
     targets: list[TargetConfig] = []
@@ -280,8 +280,8 @@ class RuleConfig(_Section):
 class FrontendConfig(_Section):
     """A client-facing name backed by ordered rules."""
 
-    name: str
-    model_name: str
+    name: Name
+    model_name: Name
     rules: list[RuleConfig] = []
     default_targets: list[TargetConfig] = []
 

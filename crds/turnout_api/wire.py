@@ -29,6 +29,14 @@ class _Message(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
+class PriceRecord(_Message):
+    """What a model's node takes for it, in millionths of the currency."""
+
+    input_micros_per_million_tokens: int = 0
+    output_micros_per_million_tokens: int = 0
+    micros_per_request: int = 0
+
+
 class ModelRecord(_Message):
     """One model of one node, as the cluster knows it."""
 
@@ -46,6 +54,8 @@ class ModelRecord(_Message):
     asset_hashes: list[str] = []
     context_window: int | None = None
     parallel: int | None = None
+    price: PriceRecord | None = None
+    """None = unpriced."""
     available: bool
     """Its lane on the node is ready."""
     reason: str = ""

@@ -41,6 +41,8 @@ class Caller:
     roles: frozenset[str] = frozenset()
     models: frozenset[str] | None = None
     """Public names that it may use; None = all."""
+    is_gateway: bool = False
+    """It has the gateway master key, not one of a client's own; a client may have that name too."""
 
     def may_use(self, model: str) -> bool:
         """Whether its key is for the model of that public name."""
@@ -177,7 +179,7 @@ def _read_callers(access: AccessConfig) -> dict[bytes, Caller]:
     callers: dict[bytes, Caller] = {}
     if access.gateway_key_file:
         key = read_secret(access.gateway_key_file, "the gateway key")
-        callers[sha256(key.encode()).digest()] = Caller("gateway")
+        callers[sha256(key.encode()).digest()] = Caller("gateway", is_gateway=True)
     if access.clients_file:
         for client in _read_clients(access.clients_file):
             models = frozenset(client.models) if client.models is not None else None

@@ -45,6 +45,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._children: dict[tuple[str, str, str], Counter] = {}
+        self._deciding: dict[tuple[str, str, str], Counter] = {}
 
     @cached_property
     def requests(self) -> Counter:
@@ -56,7 +57,19 @@ class Metrics:
 
     @cached_property
     def failovers(self) -> Counter:
-        return self._counter("failovers", "Requests that went to another node because none had seen them.", "model")
+        return self._counter("failovers", "Requests that another endpoint was asked for.", "model", "kind")
+
+    @cached_property
+    def ejections(self) -> Counter:
+        return self._counter(
+            "ejections", "Times that an endpoint was left alone because it kept failing.", "node", "model"
+        )
+
+    @cached_property
+    def rule_decisions(self) -> Counter:
+        return self._counter(
+            "rule_decisions", "Requests to a frontend model, by the rule that decided.", "frontend", "rule", "action"
+        )
 
     @cached_property
     def polls_failed(self) -> Counter:
@@ -84,6 +97,14 @@ class Metrics:
         child = self._children.get(key)
         if child is None:
             child = self._children[key] = self.requests.labels(*key)
+        child.inc()
+
+    def decided(self, frontend: str, rule: str, action: str) -> None:
+        """Count one decision. The labels are names of the configuration, so they are as many as that has rules."""
+        key = (frontend, rule, action)
+        child = self._deciding.get(key)
+        if child is None:
+            child = self._deciding[key] = self.rule_decisions.labels(*key)
         child.inc()
 
     def read_from(self, read: Callable[[], Iterable[Sample]]) -> None:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from turnout_api.config import RouterConfig
 from turnout_api.lending import DecisionRow, LeaseAnswer, QueueEvent
+from turnout_api.routing import Explanation, Facts
 from turnout_api.vocabulary import Role
 from turnout_api.wire import LinksPush, Measured, NodeStatus, Snapshot
 from turnout_router.access import AccessError, ApiKeys, load_cluster_tokens
@@ -28,15 +29,18 @@ from turnout_router.cluster.membership import MasterMembership, SlaveMembership
 from turnout_router.cluster.peers import PeerFailed, Peers
 from turnout_router.cluster.registry import Registry
 from turnout_router.cluster.remembering import Remembering
+from turnout_router.cluster.table import Endpoint, PublicModel
 from turnout_router.gateway.borrowed import Borrowed
 from turnout_router.gateway.client_api import ClientApi, no_clients_here
+from turnout_router.gateway.ejection import Verdict
+from turnout_router.gateway.endpoints import Endpoints, key_of
 from turnout_router.gateway.exchange import Exchanges
+from turnout_router.gateway.frontends import Frontends
 from turnout_router.gateway.health_api import health_routes
 from turnout_router.gateway.lent import RemoteLender
 from turnout_router.gateway.listener import listen
 from turnout_router.gateway.node_api import NodeApi
 from turnout_router.gateway.relays import Relays
-from turnout_router.gateway.select import EndpointStats
 from turnout_router.instance import Instance
 from turnout_router.invalid import what_is_wrong
 from turnout_router.lending import sharing
@@ -92,6 +96,7 @@ class Router:
         self._push = _read_push(self.store.kept(LINKS))
         self.in_force = self._with_links(self.config)
         """The configuration with the links and the settings of lending that the master told."""
+        self.frontends = Frontends(self.config)
         self._memory = Memory(self.store, lambda: self.in_force)
         try:
             self.runtime: NodeRuntime = self._new_runtime()
@@ -113,8 +118,8 @@ class Router:
             on_poll_failed=lambda url: self.metrics.polls_failed.labels(url).inc(),
             on_gone=lambda url: self.client.forget(Origin.of(url)),
         )
-        self.stats = EndpointStats()
-        self.exchanges = Exchanges(self.client, self.runtime, self.tokens, self.stats, self.master.suspect)
+        self.endpoints = Endpoints()
+        self.exchanges = Exchanges(self.client, self.runtime, self.tokens, self.endpoints.balance, self.master.suspect)
         self.borrowed = Borrowed()
         self.lending: MasterLending | None = None
         self.relays: Relays | None = None
@@ -165,6 +170,8 @@ class Router:
         down.push_async_callback(self.client.close)
         self.store.limit(_limits(self.in_force))
         await self.take_measured(Measured())
+        since = time.time() - self.in_force.cluster.scheduling_sample_window
+        self.frontends.means.recall(await asyncio.to_thread(self.store.answer_lengths, since))
         await self.runtime.start()
         down.push_async_callback(self.runtime.stop)
         self.metrics.read_from(self._readings)
@@ -231,6 +238,7 @@ class Router:
             return False
         config = self.pod.place(given)
         check_change(self.config, config)
+        snapshot = await asyncio.to_thread(self.frontends.compiled, config)
         in_force = self._with_links(config)
         try:
             await self.runtime.reconfigure(in_force)
@@ -238,6 +246,7 @@ class Router:
             raise RouterRefused(str(error)) from error
         # only what the runtime took is served and kept: one that it refused would keep the router from its next start
         self.config, self.in_force = config, in_force
+        self.frontends.reconfigure(config, snapshot)
         self.store.limit(_limits(in_force))
         await asyncio.to_thread(self.store.keep, CONFIG, given.model_dump_json())
         self.master.reconfigure(config)
@@ -268,6 +277,8 @@ class Router:
 
     def follow_nodes(self) -> None:
         """The registry may have changed: act on it where others are told."""
+        if self.frontends.follow(self.registry.table):
+            self.endpoints.keep(self.registry.table)
         if self.lending:
             self.lending.follow()
         if self._remembering:
@@ -302,6 +313,25 @@ class Router:
             public_models=self.registry.public_models(),
             queue=self.runtime.queue(),
         )
+
+    def explain(self, facts: Facts, *, live: bool = False) -> Explanation:
+        """The dry-run: what would become of a request, and why. Changes nothing.
+
+        `live` asks what is in flight, latencies, turns and ejections; else every backend that is up looks idle.
+        """
+        return self.frontends.explain(facts, self.registry.table, self.endpoints, live=live, now=self.clock())
+
+    def answered(self, endpoint: Endpoint, model: PublicModel, seconds: float) -> None:
+        """The head of a good answer came after this long."""
+        now = self.clock()
+        self.endpoints.balance.answered(key_of(endpoint), seconds, now)
+        self.frontends.answered(model.name, seconds, now)
+
+    def attempted(self, endpoint: Endpoint, model: PublicModel, verdict: Verdict, *, trial: bool) -> None:
+        """An attempt ended, and says this of its endpoint."""
+        if self.endpoints.ejections.ended(key_of(endpoint), verdict, self.clock(), trial=trial):
+            self.metrics.ejections.labels(endpoint.node, model.name).inc()
+            log.warning("%s on %s keeps failing: others are asked first for a while", model.name, endpoint.node)
 
     def began(self) -> None:
         """A request came in: it holds up the drain until `ended`."""
@@ -408,9 +438,12 @@ class Router:
             yield Sample("turnout_model_loaded", "1 = loaded.", labels, model.loaded)
         for node in self.registry.health(self.clock()):
             yield Sample("turnout_node_healthy", "1 = the last poll was good.", {"url": node.url}, node.healthy)
-        for (node_id, model_id), count in self.stats.inflight.items():
+        for (node_id, model_id), count in self.endpoints.balance.inflight.items():
             labels = {"node": node_id, "model": model_id}
             yield Sample("turnout_endpoint_inflight", "Open exchanges of the gateway with an endpoint.", labels, count)
+        for node_id, model_id in self.endpoints.ejections.ejected():
+            labels = {"node": node_id, "model": model_id}
+            yield Sample("turnout_endpoint_ejected", "1 = it keeps failing: others are asked first.", labels, 1)
         limits = self.config.cluster
         for name, value in (
             ("max_queue_depth", limits.max_queue_depth),

@@ -48,6 +48,8 @@ class LocalCluster:
     """Of the master, which tells its slaves."""
     access: dict[str, Any] = field(default_factory=dict)
     """More of the section `access` of routers that are started from now on, such as `admins_file`."""
+    rules: dict[str, Any] = field(default_factory=dict)
+    """`frontends` and `pools` of the master or Standalone."""
 
     async def backend(self, **options: Any) -> SimBackend:
         """A sim-backend that takes no time unless told."""
@@ -105,6 +107,7 @@ class LocalCluster:
             "models": {"local": list(models)},
             "backend": {"backends": [{"name": "b", "family": self.family, "url": url}] if url else [], **self.runtime},
             "links": self.links if cluster["role"] == "Master" else [],
+            **(self.rules if cluster["role"] != "Slave" else {}),
         }  # fmt: skip
         # in a thread, as `main` makes it before there is a loop: it reads files
         router = await asyncio.to_thread(Router, RouterConfig.model_validate(config))

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from prometheus_client import Counter
 from prometheus_client.parser import text_string_to_metric_families
 
+from turnout_router.gateway.ejection import EJECT_AFTER, Verdict
 from turnout_router.metrics import Metrics
 from turnout_router.store.records import Outcome
 
@@ -55,6 +56,8 @@ async def test_every_metric_of_a_scrape_is_documented_and_every_documented_one_i
         assert await stream.content.readline()
         for router in (master, slave):
             touch(router.metrics)
+            for _ in range(EJECT_AFTER):
+                router.endpoints.ejections.ended(("x", "x"), Verdict.BAD, 0.0)
             async with client.get(f"http://127.0.0.1:{router.health_port}/metrics") as response:
                 found |= shown(await response.text())
     documented = {name: (kind, frozenset(re.findall(r"`(\w+)`", labels))) for name, kind, labels in ROW.findall(PAGE)}

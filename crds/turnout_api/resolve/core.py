@@ -309,8 +309,6 @@ def _warnings(resource: Resource, world: World, *, accepted: bool) -> Iterator[P
 _ROUTING = "this version judges it but does not route by it"
 _NOT_SERVED_YET: dict[type[Resource], str] = {
     Guardian: _ROUTING,
-    FrontendModel: _ROUTING,
-    ModelPool: _ROUTING,
     SplitRecipe: _ROUTING,
 }
 """What the router of this version does not do with an accepted object."""

@@ -82,9 +82,9 @@ def cost(prices: Iterable[Price], facts: Facts, means: Mapping[str, float]) -> C
             if price.output_micros:
                 continue
             output = 0
-        micros = _micros(price, facts.input_tokens, output)
-        if found is None or (micros, price.model) < found:
-            found = micros, price.model
+        costs = micros(price, facts.input_tokens, output)
+        if found is None or (costs, price.model) < found:
+            found = costs, price.model
     if found:
         return Cost(found[0], model=found[1])
     if is_priced:
@@ -94,8 +94,8 @@ def cost(prices: Iterable[Price], facts: Facts, means: Mapping[str, float]) -> C
     return Cost(None, "no model that the request can reach has a price, so it has no cost")
 
 
-def _micros(price: Price, input_tokens: int, output_tokens: float) -> int:
-    """Rounded to the nearest; exact where tokens are whole."""
+def micros(price: Price, input_tokens: int, output_tokens: float) -> int:
+    """What a request of so many tokens costs. Rounded to the nearest; exact where tokens are whole."""
     tokens = price.input_micros * input_tokens + price.output_micros * output_tokens
     if isinstance(tokens, int):
         return (tokens + MILLION // 2) // MILLION + price.request_micros

@@ -108,13 +108,17 @@ def explain(
     denied = outcome if isinstance(outcome, Deny) else None
     targets = () if isinstance(outcome, Deny) else outcome.targets
     wanted = needs(facts.capability, has_images=facts.has_images)
-    affinity = conversation_key(facts.body) if facts.body else b""
     candidates = tuple(
         _tried(routing.catalog, candidate, facts)
         for candidate in pools.expand(
             targets,
             serves=lambda model: bool(routing.catalog.answering(model, wanted)),
-            choose=pools.choosing(balance or Balance(), affinity=affinity, looks_only=True),
+            choose=pools.choosing(
+                balance or Balance(),
+                affinity=lambda: conversation_key(facts.body) if facts.body else b"",
+                looks_only=True,
+                inflight=inflight,
+            ),
         )
     )
     return Explanation(
@@ -139,11 +143,14 @@ def _of_a_model(routing: Routing, facts: Facts, means: Mapping[str, float]) -> E
     catalog = routing.catalog
     if not facts.model:
         return Explanation(reason="no_model")
-    if facts.model not in catalog.places:
+    model = facts.model
+    if model not in catalog.places and facts.path.startswith("/api/"):
+        model = model.removesuffix(":latest")  # which Ollama's clients put behind a name without a tag
+    if model not in catalog.places:
         return Explanation(reason="unknown_model")
-    candidate = _tried(catalog, pools.Candidate(facts.model), facts)
+    candidate = _tried(catalog, pools.Candidate(model), facts)
     candidates = (candidate,) if candidate.nodes else ()
-    price = cost(routing.snapshot.prices.get(facts.model, ()), facts, means)
+    price = cost(routing.snapshot.prices.get(model, ()), facts, means)
     return Explanation(
         candidates=candidates,
         cost_micros=price.micros,

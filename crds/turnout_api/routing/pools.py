@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from turnout_api.routing import balance
+from turnout_api.routing.conditions import Inflight
 from turnout_api.routing.snapshot import Pool, Target
+from turnout_api.vocabulary import Policy
 
 Choose = Callable[[Pool, Sequence[str]], Sequence[str]]
 """Puts those members of the pool that serve into the order in which to try them."""
@@ -44,12 +46,35 @@ def _expanded(target: Target, serves: Callable[[str], bool], choose: Choose) -> 
             yield from (Candidate(model, target.pool.name) for model in choose(target.pool, serving))
 
 
-def choosing(known: balance.Balance[str], *, affinity: bytes = b"", looks_only: bool = False) -> Choose:
-    """By the policy of each pool and what is known of models. `looks_only` (a dry-run) takes no turn."""
+def choosing(
+    known: balance.Balance[str],
+    *,
+    affinity: Callable[[], bytes] = lambda: b"",
+    looks_only: bool = False,
+    inflight: Inflight | None = None,
+) -> Choose:
+    """By the policy of each pool and what is known of models. `looks_only` (a dry-run) takes no turn.
+
+    `affinity` is asked only where a policy wants it. `inflight` are the counters of each model's backends; without them
+    those that `known` has of models count.
+    """
 
     def choose(pool: Pool, serving: Sequence[str]) -> Sequence[str]:
+        if len(serving) < 2:
+            return serving
         turn = known.turn(pool.name) if looks_only else known.take_turn(pool.name)
         weights = {member.key: member.weight for member in pool.members}
-        return balance.order(pool.policy, serving, turn=turn, seen=known.seen, weights=weights, affinity=affinity)
+        seen = known.seen
+        if inflight and pool.policy in _BY_LOAD:
+            seen = balance.Seen({model: _mean(inflight(model)) for model in serving}, known.latency)
+        conversation = affinity() if pool.policy is Policy.CACHE_AFFINITY else b""
+        return balance.order(pool.policy, serving, turn=turn, seen=seen, weights=weights, affinity=conversation)
 
     return choose
+
+
+_BY_LOAD = frozenset({Policy.LEAST_LOADED, Policy.LOWEST_LATENCY, Policy.CACHE_AFFINITY})
+
+
+def _mean(counts: Sequence[int]) -> float:
+    return sum(counts) / len(counts) if counts else 0.0

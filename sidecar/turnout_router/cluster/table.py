@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from turnout_api import identity
+from turnout_api.config import PriceConfig
 from turnout_api.hashing import identity_hash
 from turnout_api.vocabulary import Capability, Family
 from turnout_api.wire import ModelRecord
@@ -32,6 +33,8 @@ class Endpoint:
     loaded: bool = False
     identity: str = ""
     """Hash of the model's configuration, weights and assets."""
+    price: PriceConfig | None = None
+    """None = unpriced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +119,5 @@ def _endpoint(node: NodeModels, record: ModelRecord) -> Endpoint:
         context_window=record.context_window,
         loaded=record.loaded,
         identity=record_identity(record),
+        price=PriceConfig(**record.price.model_dump()) if record.price else None,
     )

@@ -2,15 +2,16 @@
 
 Invariants:
 
-* `AttemptFailed.unsent` is true only while no backend can have seen the request; only then may another endpoint get it.
+* `AttemptFailed.unsent` is true only while no backend can have seen the request.
 * An exchange that was opened is closed exactly once: its slot goes back to the runtime, its connection to the pool (or
   is cut, when the answer was not read to its end, which is how a backend learns that the client left).
-* `stats.inflight` is the number of exchanges that are open, whatever way they end.
+* `balance.inflight` is the number of exchanges that are open, whatever way they end.
 """
 
 from collections.abc import Callable
 from typing import Protocol
 
+from turnout_api.routing.balance import Balance
 from turnout_api.wire import (
     LENT_HEADER,
     MODEL_HEADER,
@@ -27,9 +28,9 @@ from turnout_router.families.errors import GatewayError
 from turnout_router.families.usage import job_of
 from turnout_router.gateway import assembled
 from turnout_router.gateway.attempt import AttemptFailed, Outgoing, of_node, of_upstream
+from turnout_router.gateway.endpoints import Key
 from turnout_router.gateway.lent import RETURNED, Answered, HandedBack, Lender, lend_out
 from turnout_router.gateway.measured import Measured
-from turnout_router.gateway.select import EndpointStats, Key
 from turnout_router.lending.job import Borrow, Job
 from turnout_router.runtime import interface as runtime_interface
 from turnout_router.runtime.interface import Claim, LentClaim, NodeRuntime, OffloadReturned, RuntimeRefusal
@@ -77,13 +78,13 @@ class Exchanges:
         client: UpstreamClient,
         runtime: NodeRuntime,
         tokens: ClusterTokens | None,
-        stats: EndpointStats,
+        balance: Balance[Key],
         on_unreachable: Callable[[str], None],
     ) -> None:
         self._client = client
         self._runtime = runtime
         self._tokens = tokens
-        self._stats = stats
+        self._balance = balance
         self._on_unreachable = on_unreachable
         self.lender: Lender | None = None
         """Set once, where the router has somebody to lend to."""
@@ -91,13 +92,13 @@ class Exchanges:
     async def open(self, endpoint: Endpoint, request: Outgoing) -> Exchange:
         """Have the endpoint answer; returns with the head of its answer. Raises AttemptFailed."""
         key = endpoint.node_id, endpoint.local_id
-        self._stats.began(key)
+        self._balance.began(key)
         try:
             if endpoint.origin is None:
-                return await self.open_local(endpoint.local_id, request, ended=lambda: self._stats.ended(key))
+                return await self.open_local(endpoint.local_id, request, ended=lambda: self._balance.ended(key))
             return await self._open_remote(endpoint, request, key)
         except BaseException:
-            self._stats.ended(key)
+            self._balance.ended(key)
             raise
 
     async def open_local(
@@ -165,7 +166,7 @@ class Exchanges:
         def on_close(*, broken: bool) -> None:
             if broken:
                 self._on_unreachable(str(endpoint.origin))
-            self._stats.ended(key)
+            self._balance.ended(key)
 
         queued = response.header(QUEUED_HEADER.encode())
         lent_to = response.header(LENT_HEADER.encode()).decode("utf-8", "replace")

@@ -78,14 +78,16 @@ async def _stream(
         response.content_length = length
     transform = plan.transform
     tail = endings.Tail(upstream)
+    chunk = await _first(upstream)
     await response.prepare(request)
     try:
-        while chunk := await upstream.read():
+        while chunk:
             tail.feed(chunk)
             out = transform.feed(chunk) if transform else chunk
             if out:
                 record.bytes_out += len(out)
                 await response.write(out)
+            chunk = await upstream.read()
         tail.check()
     except (Interrupted, EventTooLong):
         record.outcome, record.code = "broken", errors.BackendBroke.code
@@ -100,6 +102,14 @@ async def _stream(
             await response.write(rest)
     await response.write_eof()
     return response
+
+
+async def _first(upstream: UpstreamResponse) -> bytes:
+    """The first bytes: while there are none nothing was written, and somebody else may still answer."""
+    try:
+        return await upstream.read()
+    except Interrupted as error:
+        raise AttemptFailed(broken_off(), unsent=False) from error
 
 
 async def _read_all(upstream: UpstreamResponse, limit: int) -> bytes:

@@ -57,9 +57,7 @@ async def _transcription(router: "Router", caller: Caller) -> Choice:
         for model, endpoint in found
         if endpoint.node_id in queues
     ]
-    cursor = router.stats.cursors.get(CURSOR, 0)
-    router.stats.cursors[CURSOR] = cursor + 1
-    ordered = transcription.order(candidates, cursor)
+    ordered = transcription.order(candidates, router.endpoints.balance.take_turn(CURSOR))
     if not ordered:
         raise errors.NothingServing("no node transcribes now")
     # one model's endpoints only: the answer carries one name
@@ -70,7 +68,8 @@ async def _transcription(router: "Router", caller: Caller) -> Choice:
 def _candidate(router: "Router", model: PublicModel, endpoint: Endpoint, queue: QueueReport) -> Candidate:
     polled = sum(m.queued + m.running for m in queue.models)
     # what this gateway has just sent there may not be in that report yet
-    reserved = sum(n for (node_id, _), n in router.stats.inflight.items() if node_id == endpoint.node_id)
+    open_there = router.endpoints.balance.inflight
+    reserved = sum(int(n) for (node_id, _), n in open_there.items() if node_id == endpoint.node_id)
     loaded = any(m.loaded for m in queue.models if m.model == endpoint.local_id)
     return Candidate(model.name, endpoint, loaded, max(polled, reserved))
 

@@ -16,7 +16,7 @@ from typing import Final, assert_never
 from turnout_api.config import BackendConfig, ModelConfig, RouterConfig
 from turnout_api.lending import DecisionRow, Lease, LeaseAnswer, NodeState, QueueEvent, Reason
 from turnout_api.vocabulary import Family
-from turnout_api.wire import ModelQueue, ModelRecord, QueueReport
+from turnout_api.wire import ModelQueue, ModelRecord, PriceRecord, QueueReport
 from turnout_router.backends.driver import BackendError, Driver, Probe
 from turnout_router.backends.make import driver_for
 from turnout_router.backends.readiness import Standing, standing_of, unavailable_because
@@ -522,6 +522,7 @@ class LocalRuntime(NodeRuntime):
             asset_hashes=[asset.hash for asset in model.assets],
             context_window=model.context_window,
             parallel=model.parallel,
+            price=PriceRecord(**model.price.model_dump()) if model.price else None,
             available=not reason,
             reason=reason,
             loaded=unit.phase is Phase.LOADED and not unit.down,

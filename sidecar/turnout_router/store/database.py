@@ -75,6 +75,15 @@ MIGRATIONS: Sequence[str] = (
     ALTER TABLE loads ADD COLUMN config_hash TEXT NOT NULL DEFAULT '';
     {measured.CREATE}
     """,
+    """
+    ALTER TABLE requests ADD COLUMN frontend TEXT NOT NULL DEFAULT '';
+    ALTER TABLE requests ADD COLUMN rule TEXT NOT NULL DEFAULT '';
+    ALTER TABLE requests ADD COLUMN tag TEXT NOT NULL DEFAULT '';
+    ALTER TABLE requests ADD COLUMN failover TEXT NOT NULL DEFAULT '';
+    ALTER TABLE requests ADD COLUMN input_tokens INTEGER;
+    ALTER TABLE requests ADD COLUMN output_tokens INTEGER;
+    ALTER TABLE requests ADD COLUMN cost_micros INTEGER;
+    """,
 )
 
 
@@ -187,6 +196,14 @@ class Store:
             jobs=measured.jobs_of(self.query(measured.SELECT_JOBS, (node, since, most)))[::-1],
             loads=measured.loads_of(self.query(measured.SELECT_LOADS, (node, since, most)))[::-1],
         )
+
+    def answer_lengths(self, since: float) -> dict[str, float]:
+        """Mean output tokens by public model, of answers since then (wall clock) that have some. Blocks."""
+        rows = self.query(
+            "SELECT model, avg(output_tokens) FROM requests WHERE ts > ? AND output_tokens > 0 GROUP BY model",
+            (since,),
+        )
+        return {str(model): float(str(mean)) for model, mean in rows}
 
     def keep(self, name: str, value: str) -> None:
         """Keep one named text at once (the configuration, the ledger of names). Blocks: not for the request path."""

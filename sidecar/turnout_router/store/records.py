@@ -33,6 +33,18 @@ class RequestRecord:
     bytes_out: int = 0
     lent_to: str = ""
     """The node that answered instead of `node`, by a lease."""
+    frontend: str = ""
+    """Name of the frontend model that was asked; empty = the client named the model itself."""
+    rule: str = ""
+    """`FRONTEND/RULE` that decided, or `FRONTEND/defaults`."""
+    tag: str = ""
+    failover: str = ""
+    """Why each endpoint before `node` did not answer it, in order: an error's code, or the status that it gave."""
+    input_tokens: int | None = None
+    """As the backend told them; None = it did not, or nobody asked: see `Counting`."""
+    output_tokens: int | None = None
+    cost_micros: int | None = None
+    """By the price of the model that answered; None = it has none, or the answer told no tokens."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ ANN = Caller("ann", models=frozenset({"hers"}))
 async def test_a_key_lists_only_what_it_may_use(cluster: Any) -> None:
     backend = await cluster.backend(models=("hers", "other"))
     alone = await cluster.standalone(backend.url, cluster.model("hers"), cluster.model("other"))
-    table = alone.registry.table
+    known = models_api.Known(alone.registry.table, since=time.time())
 
     def asked(path: str) -> bytes:
         match = paths.find("GET", path)
-        return models_api.answer(match.endpoint, match.model, table, ANN, time.time())
+        return models_api.answer(match.endpoint, match.model, known, ANN)
 
     assert b'"hers"' in asked("/v1/models")
     assert b'"other"' not in asked("/v1/models")

@@ -130,4 +130,4 @@ async def test_an_empty_ollama_prompt_only_loads_the_model(ollama_api: Any) -> N
 
 async def test_an_ollama_name_with_the_default_tag_is_the_same_model(ollama_api: Any) -> None:
     answer = await ollama_api.chat(model="m:latest", messages=MESSAGES, options={"num_predict": 1})
-    assert answer.model == "m"
+    assert answer.model == "m:latest"  # under the name that was asked for

@@ -76,4 +76,4 @@ def test_a_conversation_stays_in_an_affine_pool(conversation):
     pool = Pool("affine", Policy.CACHE_AFFINITY, tuple(Member(f"m{i}") for i in range(5)))
     chain, balance = (Target(pool_name="affine", pool=pool),), Balance()
 
-    assert len({models(chain, balance, affinity=conversation)[0] for _ in range(20)}) == 1
+    assert len({models(chain, balance, affinity=lambda: conversation)[0] for _ in range(20)}) == 1
