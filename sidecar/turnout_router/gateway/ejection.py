@@ -2,8 +2,11 @@
 
 A poll every few seconds says whether a node is there; it does not say that its backend fails every request. So the
 requests themselves do: an endpoint whose last `EJECT_AFTER` attempts all failed (the exchange broke, or the answer was a
-5xx) is ejected for `EJECT_FOR_S`, twice as long each time that follows, `MAX_EJECT_FOR_S` at most. Then one request is
-its trial: while that runs the endpoint stays out, and its end decides.
+5xx) is ejected. After `EJECT_FOR_S`, or once `TRIAL_EVERY` requests went to others instead, one request is its trial:
+until that begins to be answered the endpoint stays out. Then it is back, and one more failure ejects it again.
+
+Requests count beside time, as a busy gateway finds out in a moment what an idle one has to wait for: an endpoint that has
+healed has its share again a few requests later.
 
 Invariants:
 
@@ -23,7 +26,8 @@ K = TypeVar("K", bound=Hashable)
 EJECT_AFTER: Final = 5
 """Failures in a row."""
 EJECT_FOR_S: Final = 10.0
-MAX_EJECT_FOR_S: Final = 300.0
+TRIAL_EVERY: Final = 8
+"""Requests that would have had the choice of it."""
 
 
 class Verdict(Enum):
@@ -39,11 +43,13 @@ class Verdict(Enum):
 class _Record:
     failures: int = 0
     """In a row."""
-    times: int = 0
-    """Ejections since it last answered."""
     until: float = 0.0
-    """End of the ejection; 0 = it is not ejected."""
+    """When its trial is due by time; 0 = it is not ejected."""
+    passed_by: int = 0
     on_trial: bool = False
+
+    def is_due(self, now: float) -> bool:
+        return now >= self.until or self.passed_by >= TRIAL_EVERY
 
 
 class Ejections(Generic[K]):
@@ -55,22 +61,33 @@ class Ejections(Generic[K]):
     def is_out(self, key: K, now: float) -> bool:
         """Whether to try others first."""
         record = self._records.get(key)
-        return record is not None and record.until > 0 and (now < record.until or record.on_trial)
+        return record is not None and record.until > 0 and (record.on_trial or not record.is_due(now))
+
+    def passed_by(self, key: K) -> None:
+        """A request goes to others first because this one is out."""
+        record = self._records.get(key)
+        if record is not None:
+            record.passed_by += 1
 
     def began(self, key: K, now: float) -> bool:
         """An attempt begins. True = it is the trial; tell it to `ended`."""
         record = self._records.get(key)
-        if record is None or not record.until or now < record.until or record.on_trial:
+        if record is None or not record.until or record.on_trial or not record.is_due(now):
             return False
         record.on_trial = True
         return True
+
+    def answers(self, key: K) -> None:
+        """The trial begins to be answered. A stream may go on for minutes: nobody waits for its end."""
+        record = self._records.get(key)
+        if record is not None and record.on_trial:
+            self._records[key] = _Record(failures=EJECT_AFTER - 1)
 
     def ended(self, key: K, verdict: Verdict, now: float, *, trial: bool = False) -> bool:
         """It is over; each `began` has exactly one. True = the endpoint is ejected by it."""
         record = self._records.get(key)
         if verdict is Verdict.GOOD:
-            if record:
-                del self._records[key]
+            self._records.pop(key, None)
             return False
         if record and trial:
             record.on_trial = False
@@ -80,13 +97,16 @@ class Ejections(Generic[K]):
         record.failures += 1
         is_new = trial or (not record.until and record.failures >= EJECT_AFTER)
         if is_new:
-            record.until = now + min(MAX_EJECT_FOR_S, EJECT_FOR_S * 2.0 ** min(record.times, 16))
-            record.times += 1
+            record.until, record.passed_by = now + EJECT_FOR_S, 0
         return is_new
 
     def ejected(self) -> Iterator[K]:
         """Those that are out, or are due for their trial."""
         return (key for key, record in self._records.items() if record.until)
+
+    def any_ejected(self) -> bool:
+        """Whether anything is known to fail at all."""
+        return bool(self._records)
 
     def keep(self, keys: Collection[K]) -> None:
         """Forget what is not among these any more."""

@@ -61,11 +61,19 @@ class Endpoints:
         inside = self.inside(endpoints, now)
         if len(inside) == len(endpoints):
             return self._ordered(model, endpoints, policy, affinity)
+        self.pass_by(endpoints, now)
         return [*self._ordered(model, inside, policy, affinity), *(e for e in endpoints if e not in inside)]
 
     def inside(self, endpoints: Iterable[Endpoint], now: float) -> list[Endpoint]:
         """Those that are not ejected."""
         return [e for e in endpoints if not self.ejections.is_out((e.node_id, e.local_id), now)]
+
+    def pass_by(self, endpoints: Iterable[Endpoint], now: float) -> None:
+        """One request has the choice of these, and goes to those first that are not ejected."""
+        if self.ejections.any_ejected():
+            for key in {key_of(e) for e in endpoints}:
+                if self.ejections.is_out(key, now):
+                    self.ejections.passed_by(key)
 
     def inflight(self, endpoints: Iterable[Endpoint]) -> list[int]:
         """Open exchanges of each."""

@@ -182,6 +182,7 @@ class Inference:
         record.queued_s, record.lent_to, record.first_byte_s = exchange.queued_s, exchange.lent_to, now - self._began
         if status < 400:
             router.answered(endpoint, model, now - began)
+            router.endpoints.ejections.answers(key_of(endpoint))
         # set first: `relay` overwrites it when the answer breaks off
         record.outcome = "ok" if status < 400 else "backend_error"
         counting = Counting(exchange.response) if routed.decision or endpoint.price else None

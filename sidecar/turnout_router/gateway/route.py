@@ -159,6 +159,8 @@ def _along(
         found = table.models.get(model)
         return able(found, needs, path) if found else []
 
+    models = dict.fromkeys(models_in(outcome.targets))
+    endpoints.pass_by((e for model in models for e in able_of(model)), router.clock())
     choose = choosing(router.frontends.pools, affinity=asking.conversation, inflight=inflight)
     tried: set[Endpoint] = set()
     serves = lambda model: bool(endpoints.inside(able_of(model), router.clock()))  # noqa: E731 - one use, and short
@@ -168,7 +170,7 @@ def _along(
         for endpoint in endpoints.order(candidate.model, inside, policy=policy, now=now, affinity=asking.conversation):
             tried.add(endpoint)
             yield table.models[candidate.model], endpoint
-    for model in dict.fromkeys(models_in(outcome.targets)):
+    for model in models:
         for endpoint in able_of(model):
             if endpoint not in tried:
                 tried.add(endpoint)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from turnout_router.gateway.ejection import TRIAL_EVERY
+
 HALF = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nContent-Length: 1000\r\n\r\n"
 
 
@@ -55,7 +57,8 @@ async def test_a_member_that_failed_fifty_times_and_healed_gets_its_share(
         async with client.post("/v1/chat/completions", json=body) as response:
             assert response.status == 200
             await response.read()
-    assert {name: len(backend.seen) - before[name] for name, backend in backends.items()} == {"x": 50, "y": 50}
+    share = len(backends["x"].seen) - before["x"]
+    assert 50 - TRIAL_EVERY <= share <= 50, "half, but for what passed before its trial"
 
 
 FATES = (answer, answer, answer_500, reset_after_the_headers, reset_at_once, write_nonsense, hang)
@@ -85,7 +88,7 @@ async def test_in_flight_is_the_number_of_open_exchanges_whatever_becomes_of_the
             with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
                 await client.answer()
             client.leave()
-        await until(lambda: sum(gate.gateway.stats.inflight.values()) == len(hanging), f"after {number}")
+        await until(lambda: sum(gate.gateway.endpoints.balance.inflight.values()) == len(hanging), f"after {number}")
     for client in hanging:
         client.leave()
     await until(gate.idle, "all gauges are back at zero")

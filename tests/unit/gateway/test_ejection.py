@@ -4,7 +4,7 @@ import pytest
 
 from turnout_router.families import errors
 from turnout_router.gateway.attempt import AttemptFailed
-from turnout_router.gateway.ejection import EJECT_AFTER, EJECT_FOR_S, MAX_EJECT_FOR_S, Ejections, Verdict
+from turnout_router.gateway.ejection import EJECT_AFTER, EJECT_FOR_S, TRIAL_EVERY, Ejections, Verdict
 from turnout_router.gateway.failover import PassedOver, verdict_of, verdict_on
 
 GOOD, BAD, NONE = Verdict
@@ -47,17 +47,34 @@ def test_one_request_is_its_trial_and_the_others_wait_for_its_end() -> None:
     assert list(ejections.ejected()) == []
 
 
-def test_a_trial_that_fails_ejects_for_twice_as_long_up_to_the_limit() -> None:
-    ejections, now, lasted = failing(), 0.0, []
-    for _ in range(8):
-        began = now
-        while ejections.is_out("x", now):
-            now += 1.0
-        lasted.append(now - began)
-        assert ejections.began("x", now)
-        assert ejections.ended("x", BAD, now, trial=True)
-    assert lasted[:4] == [EJECT_FOR_S, 2 * EJECT_FOR_S, 4 * EJECT_FOR_S, 8 * EJECT_FOR_S]
-    assert lasted[-1] == MAX_EJECT_FOR_S
+def test_a_trial_that_fails_ejects_again() -> None:
+    ejections = failing()
+    assert ejections.began("x", EJECT_FOR_S)
+    assert ejections.ended("x", BAD, EJECT_FOR_S, trial=True)
+    assert ejections.is_out("x", 2 * EJECT_FOR_S - 1)
+    assert not ejections.is_out("x", 2 * EJECT_FOR_S)
+
+
+def test_a_trial_is_due_after_so_many_requests_to_others_too() -> None:
+    ejections = failing()
+    for _ in range(TRIAL_EVERY):
+        assert ejections.is_out("x", 1.0)
+        ejections.passed_by("x")
+    assert not ejections.is_out("x", 1.0)
+    assert ejections.began("x", 1.0)
+    ejections.ended("x", BAD, 1.0, trial=True)
+    assert ejections.is_out("x", 1.0)
+
+
+def test_a_trial_that_begins_to_be_answered_is_back_and_its_next_failure_ejects_it() -> None:
+    ejections = failing()
+    ejections.began("x", EJECT_FOR_S)
+    ejections.answers("x")
+    assert not ejections.is_out("x", EJECT_FOR_S)
+    assert not ejections.began("x", EJECT_FOR_S)
+
+    assert ejections.ended("x", BAD, EJECT_FOR_S)
+    assert ejections.is_out("x", EJECT_FOR_S)
 
 
 def test_a_trial_whose_client_leaves_is_followed_by_another_one() -> None:
