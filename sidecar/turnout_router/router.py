@@ -96,7 +96,7 @@ class Router:
         self._push = _read_push(self.store.kept(LINKS))
         self.in_force = self._with_links(self.config)
         """The configuration with the links and the settings of lending that the master told."""
-        self.frontends = Frontends(self.config)
+        self.frontends, self.endpoints = Frontends(self.config), Endpoints()
         self._memory = Memory(self.store, lambda: self.in_force)
         try:
             self.runtime: NodeRuntime = self._new_runtime()
@@ -118,7 +118,6 @@ class Router:
             on_poll_failed=lambda url: self.metrics.polls_failed.labels(url).inc(),
             on_gone=lambda url: self.client.forget(Origin.of(url)),
         )
-        self.endpoints = Endpoints()
         self.exchanges = Exchanges(self.client, self.runtime, self.tokens, self.endpoints.balance, self.master.suspect)
         self.borrowed = Borrowed()
         self.lending: MasterLending | None = None
