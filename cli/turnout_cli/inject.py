@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from importlib import metadata
 from typing import Annotated, Any
 
 import orjson
@@ -29,7 +28,7 @@ from turnout_operator.injection import How, InjectionRefused, Nodes, node_label
 from turnout_operator.injection import inject as injected
 from turnout_operator.injection.manifests import with_template
 from turnout_operator.placement import InCluster
-from turnout_operator.routerpod import RouterImage
+from turnout_operator.routerpod import RouterImage, router_image
 
 Json = dict[str, Any]
 
@@ -67,7 +66,7 @@ def inject(
     more, unreadable = gather(nodes or [])
     run = Injection(
         known=_nodes([*sources, *more], namespace),
-        image=RouterImage(image or f"turnout-router:{metadata.version('turnout')}"),
+        image=RouterImage(image or router_image()),
         namespace=namespace,
         drain_timeout_s=drain_s,
         errors=[*errors, *unreadable, *read(more).problems],

@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 from turnout_api.durations import format_duration, parse_duration
+from turnout_operator.children import RouterPods
 from turnout_operator.main import RESYNC_S, Options, run
+from turnout_operator.routerpod import RouterImage
 
 
 def operator(
@@ -19,6 +21,9 @@ def operator(
     ] = format_duration(RESYNC_S),
     health_host: Annotated[str, typer.Option(help="Where /healthz and /readyz listen.")] = "127.0.0.1",
     health_port: Annotated[int, typer.Option(help="0 = any free port.")] = 8080,
+    router_image: Annotated[
+        str, typer.Option(metavar="IMAGE", help="Of masters and sidecars. Default: turnout-router with this version.")
+    ] = "",
 ) -> None:
     """Run the operator until SIGTERM or Ctrl-C."""
     try:
@@ -26,4 +31,5 @@ def operator(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--resync-interval") from error
     names = tuple(dict.fromkeys(namespace or ()))
-    sys.exit(run(Options(names, resync_s=resync_s, health_host=health_host, health_port=health_port)))
+    pods = RouterPods(RouterImage(router_image)) if router_image else RouterPods()
+    sys.exit(run(Options(names, resync_s=resync_s, health_host=health_host, health_port=health_port, pods=pods)))

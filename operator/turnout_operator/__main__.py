@@ -4,7 +4,9 @@ import argparse
 import sys
 
 from turnout_api.durations import parse_duration
+from turnout_operator.children import RouterPods
 from turnout_operator.main import RESYNC_S, Options, run
+from turnout_operator.routerpod import DEFAULT_RESOURCES, DRAIN_TIMEOUT_S, RouterImage, parse_resources, router_image
 
 
 def main() -> int:
@@ -21,6 +23,17 @@ def main() -> int:
     )
     parser.add_argument("--health-host", default="127.0.0.1", help="where /healthz and /readyz listen (127.0.0.1)")
     parser.add_argument("--health-port", type=int, default=8080, help="0 = any free port (8080)")
+    parser.add_argument("--router-image", default=router_image(), help=f"the router's image ({router_image()})")
+    parser.add_argument("--router-pull-policy", default="IfNotPresent", help="its pull policy (IfNotPresent)")
+    parser.add_argument(
+        "--router-pull-secret", action="append", default=[], help="for masters' pods; injected pods have their own"
+    )
+    parser.add_argument(
+        "--router-resources", type=parse_resources, default=DEFAULT_RESOURCES, help="requests and limits, as JSON"
+    )
+    parser.add_argument(
+        "--drain-timeout", type=parse_duration, default=DRAIN_TIMEOUT_S, metavar="10m", help="for requests that run"
+    )
     options = parser.parse_args()
     return run(
         Options(
@@ -28,6 +41,11 @@ def main() -> int:
             resync_s=options.resync_interval,
             health_host=options.health_host,
             health_port=options.health_port,
+            pods=RouterPods(
+                image=RouterImage(options.router_image, options.router_pull_policy, options.router_resources),
+                drain_timeout_s=max(1, round(options.drain_timeout)),
+                pull_secrets=tuple(options.router_pull_secret),
+            ),
         )
     )
 

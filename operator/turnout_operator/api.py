@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 import aiohttp
 from kubernetes.aio import config as credentials
@@ -18,7 +18,8 @@ from kubernetes.aio.client import ApiClient, Configuration
 from turnout_api.resolve import Key
 from turnout_api.resources import API_VERSION, CATEGORY, GROUP, KINDS, VERSION
 from turnout_api.resources.common import SecretKeyRef
-from turnout_operator.names import FIELD_MANAGER, LABELS, STATE_SECRET, router_secret
+from turnout_operator.children import ChildKey, key_of
+from turnout_operator.names import FIELD_MANAGER, LABELS, MASTER_LABEL, NODE_LABEL, STATE_SECRET, router_secret
 from turnout_operator.state import Kept, dump, load
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -27,6 +28,14 @@ _TIMEOUT_S = 30.0
 _PAGE = 500
 """Objects a request of a list: bounds what one answer holds in memory, here and in the API server."""
 _APPLY = "application/apply-patch+yaml"
+_CHILDREN = {
+    "Service": ("v1", "services"),
+    "ServiceAccount": ("v1", "serviceaccounts"),
+    "PersistentVolumeClaim": ("v1", "persistentvolumeclaims"),
+    "Deployment": ("apps/v1", "deployments"),
+    "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets"),
+}
+"""What the operator makes beside Secrets: kind → API version, plural."""
 
 
 class ApiError(Exception):
@@ -110,6 +119,37 @@ class Api:
         metadata = manifest["metadata"]
         await self._apply(f"/api/v1/namespaces/{metadata['namespace']}/secrets/{metadata['name']}", manifest)
 
+    async def children(self, namespace: str) -> dict[ChildKey, dict[str, Any]]:
+        """All Services, whose names anybody may have taken, and of the other kinds what the operator made."""
+        found = []
+        for kind, (version, plural) in _CHILDREN.items():
+            labels = "" if kind == "Service" else f"app.kubernetes.io/managed-by={FIELD_MANAGER}"
+            items = await self._list(_path(version, namespace, plural), labels)
+            found += [item | {"kind": kind, "apiVersion": version} for item in items]
+        return {key_of(item): item for item in found}
+
+    async def apply_child(self, manifest: Mapping[str, Any]) -> None:
+        """Server-side apply."""
+        metadata = manifest["metadata"]
+        version, plural = _CHILDREN[manifest["kind"]]
+        await self._apply(f"{_path(version, metadata['namespace'], plural)}/{metadata['name']}", manifest)
+
+    async def delete_child(self, namespace: str, key: ChildKey) -> None:
+        """And what hangs on it, in the background."""
+        version, plural = _CHILDREN[key.kind]
+        try:
+            await self._request(
+                "DELETE", f"{_path(version, namespace, plural)}/{key.name}?propagationPolicy=Background"
+            )
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    async def pods(self, namespace: str) -> list[dict[str, Any]]:
+        """Those labelled with a node, and those of masters."""
+        path = _path("v1", namespace, "pods")
+        return await self._list(path, NODE_LABEL) + await self._list(path, f"{MASTER_LABEL},!{NODE_LABEL}")
+
     async def apply_status(self, namespace: str, key: Key, body: Mapping[str, Any]) -> None:
         """Server-side apply. Nothing is written when the object is gone, or another one by now."""
         try:
@@ -149,11 +189,12 @@ class Api:
                 return None
             raise
 
-    async def _list(self, path: str) -> list[dict[str, Any]]:
+    async def _list(self, path: str, labels: str = "") -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []
         more = ""
         while True:
-            page = await self._request("GET", f"{path}?limit={_PAGE}" + (f"&continue={quote(more)}" if more else ""))
+            query = {"limit": str(_PAGE)} | ({"labelSelector": labels} if labels else {})
+            page = await self._request("GET", f"{path}?{urlencode(query | ({'continue': more} if more else {}))}")
             items += page["items"]
             more = page["metadata"].get("continue", "")
             if not more:
@@ -179,6 +220,10 @@ class Api:
             raise ApiError(answer.status, _message(text))
         decoded: dict[str, Any] = json.loads(text)
         return decoded
+
+
+def _path(version: str, namespace: str, plural: str) -> str:
+    return f"/{'apis' if '/' in version else 'api'}/{version}/namespaces/{namespace}/{plural}"
 
 
 async def _load_credentials(configuration: Configuration) -> None:

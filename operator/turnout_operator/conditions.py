@@ -4,16 +4,37 @@ A status says what the operator decided about the generation that it read. `last
 and a status that says the same again is not written, so a steady cluster is not written to.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Literal
 
 from turnout_api.resolve import Verdict
 
 ACCEPTED = "Accepted"
 PROGRAMMED = "Programmed"
-TOO_LARGE = "TooLarge"
+READY = "Ready"
 _MAX_MESSAGE = 4096
+
+
+class Why(StrEnum):
+    """Reasons of the conditions Programmed and Ready. `docs/kubernetes.md` lists them."""
+
+    PROGRAMMED = "Programmed"
+    TOO_LARGE = "TooLarge"
+    NAME_TAKEN = "NameTaken"
+    INJECTION_MISSING = "InjectionMissing"
+    NO_PODS = "NoPods"
+    NOT_TOLD = "NotTold"
+    READY = "Ready"
+    PODS_NOT_READY = "PodsNotReady"
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """A condition of which nothing new is known: it stays as it is."""
+
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +56,36 @@ def accepted(verdict: Verdict) -> Fact:
 def too_large(bytes_: int, limit: int) -> Fact:
     """The configuration of a node does not fit."""
     message = f"its configuration takes {bytes_} bytes of {limit}: the last one that fitted goes on being served"
-    return Fact(PROGRAMMED, "False", TOO_LARGE, message)
+    return programmed(Why.TOO_LARGE, message)
+
+
+def programmed(why: Why, message: str = "") -> Fact:
+    """Whether its routers run the configuration."""
+    return Fact(PROGRAMMED, "True" if why is Why.PROGRAMMED else "False", why.value, message)
+
+
+def ready(why: Why, message: str = "") -> Fact:
+    """Whether a pod of it can serve."""
+    return Fact(READY, "True" if why is Why.READY else "False", why.value, message)
 
 
 def new_status(
-    current: Mapping[str, Any], facts: tuple[Fact, ...], *, generation: int, now: str, fields: Mapping[str, int | str]
+    current: Mapping[str, Any],
+    facts: Sequence[Fact | Unchanged],
+    *,
+    generation: int,
+    now: str,
+    fields: Mapping[str, object],
 ) -> dict[str, Any] | None:
     """The status to apply, or None when `current` says it already. `fields` are what else stands in it."""
     before = {condition.get("type"): condition for condition in current.get("conditions") or []}
-    conditions = [_condition(fact, before.get(fact.type) or {}, generation, now) for fact in facts]
+    conditions = []
+    for fact in facts:
+        there = before.get(fact.type)
+        if isinstance(fact, Fact):
+            conditions.append(_condition(fact, there or {}, generation, now))
+        elif there is not None:
+            conditions.append(dict(there))
     status: dict[str, Any] = {"observedGeneration": generation, **fields, "conditions": conditions}
     if all(current.get(name) == value for name, value in status.items()):
         return None

@@ -7,11 +7,12 @@ import asyncio
 import logging
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import aiohttp
 
 from turnout_operator.api import SERVICE_ACCOUNT, Api, ApiError
+from turnout_operator.children import RouterPods
 from turnout_operator.health import serve_health
 from turnout_operator.nudge import Nudger
 from turnout_operator.rounds import Rounds
@@ -40,6 +41,8 @@ class Options:
     resync_s: float = RESYNC_S
     health_host: str = "127.0.0.1"
     health_port: int = 8080
+    pods: RouterPods = field(default_factory=RouterPods)
+    """How it runs and injects routers."""
 
 
 def run(options: Options) -> int:
@@ -69,7 +72,7 @@ def _own_namespace() -> tuple[str]:
 
 async def _operate(options: Options, namespaces: Sequence[str]) -> None:
     async with await Api.connect() as api, aiohttp.ClientSession() as session:
-        rounds = Rounds(api, Nudger(session, api.secret_value))
+        rounds = Rounds(api, Nudger(session, api.secret_value), options.pods)
         workers = {name: Worker(name, rounds.run, resync_s=options.resync_s) for name in namespaces}
         stale_s = _STALE_AFTER_RESYNCS * options.resync_s
         async with serve_health(

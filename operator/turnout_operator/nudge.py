@@ -8,7 +8,7 @@ anew since, with a mount that lags.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import aiohttp
@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from turnout_api.resources.common import SecretKeyRef
 from turnout_api.wire import NODE_PREFIX, ConfigAccepted
 from turnout_operator.plan import Told
+from turnout_operator.statuses import Reached
 
 _TIMEOUT = aiohttp.ClientTimeout(total=10)
 _TELL_AGAIN_S = 300.0
@@ -29,9 +30,13 @@ TokenOf = Callable[[str, SecretKeyRef], Awaitable[str | None]]
 """(namespace, reference) → the cluster token; None = there is none."""
 
 
+_Who = tuple[str, str, str]
+"""Namespace, RouterNode, URL."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    what: tuple[str, int]
+    generation: int
     at: float
 
 
@@ -44,36 +49,47 @@ class Nudger:
         self._session = session
         self._token_of = token_of
         self._clock = clock
-        self._told: dict[tuple[str, str], _Telling] = {}
-        self._trouble: dict[tuple[str, str], str] = {}
-        """What was logged last of a router that could not be told: it is said once, not every round."""
+        self._told: dict[_Who, _Telling] = {}
+        self._reached: dict[_Who, Reached] = {}
+        """What came of it last: it is logged when it changes, not every round."""
 
-    async def tell(self, routers: Sequence[Told]) -> None:
-        """Tell those that were not told yet; the others are left alone."""
+    async def tell(self, namespace: str, routers: Sequence[Told]) -> None:
+        """Tell those that were not told yet; the others are left alone. `routers` are all of the namespace."""
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def one(told: Told) -> None:
             async with limit:
                 await self._tell(told)
 
+        self._forget(namespace, {_who(told) for told in routers})
         await asyncio.gather(*(one(told) for told in routers if self._is_due(told)))
+
+    def reached(self, namespace: str) -> dict[str, Reached]:
+        """What came of it, by URL."""
+        return {url: outcome for (space, _, url), outcome in self._reached.items() if space == namespace}
+
+    def _forget(self, namespace: str, there: Collection[_Who]) -> None:
+        """Pods come and go."""
+        for who in [who for who in self._reached if who[0] == namespace and who not in there]:
+            self._reached.pop(who)
+            self._told.pop(who, None)
 
     def _is_due(self, told: Told) -> bool:
         last = self._told.get(_who(told))
-        return last is None or last.what != _what(told) or self._clock() - last.at >= _TELL_AGAIN_S
+        return last is None or last.generation != told.config.generation or self._clock() - last.at >= _TELL_AGAIN_S
 
     async def _tell(self, told: Told) -> None:
         trouble = await self._post(told)
-        if trouble != self._trouble.get(_who(told), ""):
-            self._trouble[_who(told)] = trouble
-            if trouble:
-                log.warning("%s/%s was not told its configuration: %s", *_who(told), trouble)
+        before = self._reached.get(_who(told))
+        self._reached[_who(told)] = Reached(told.config.generation, trouble)
+        if trouble and trouble != (before.trouble if before else ""):
+            log.warning("%s/%s was not told its configuration at %s: %s", *_who(told), trouble)
         if trouble:
             return
         last = self._told.get(_who(told))
-        self._told[_who(told)] = _Telling(_what(told), self._clock())
-        if last is None or last.what != _what(told):
-            log.info("%s/%s was told configuration %d", *_who(told), told.config.generation)
+        self._told[_who(told)] = _Telling(told.config.generation, self._clock())
+        if last is None or last.generation != told.config.generation:
+            log.info("%s/%s at %s was told configuration %d", *_who(told), told.config.generation)
 
     async def _post(self, told: Told) -> str:
         """What went wrong; empty = the router has this configuration or a newer one."""
@@ -83,7 +99,7 @@ class Nudger:
             return "there is no cluster token under tokenSecretRef"
         try:
             async with self._session.post(
-                told.node.spec.public_url.rstrip("/") + NODE_PREFIX + "/config",
+                told.url + NODE_PREFIX + "/config",
                 data=told.config.model_dump_json().encode(),
                 headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
                 timeout=_TIMEOUT,
@@ -99,9 +115,5 @@ class Nudger:
         return "" if runs >= told.config.generation else f"it stays with configuration {runs}"
 
 
-def _who(told: Told) -> tuple[str, str]:
-    return told.node.namespace, told.node.name
-
-
-def _what(told: Told) -> tuple[str, int]:
-    return told.node.spec.public_url, told.config.generation
+def _who(told: Told) -> _Who:
+    return told.node.namespace, told.node.name, told.url

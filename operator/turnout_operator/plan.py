@@ -5,13 +5,13 @@ Invariants:
 - What is planned twice is planned alike, and what is there already is not planned.
 - A generation grows when, and only when, a router's configuration changed. It is at least the time in seconds, so that it
   grows even past one that nobody remembers (a namespace that was restored, a Secret that was deleted).
-- The order of writing is state, Secrets, statuses: a state that says more than was delivered is delivered by the next
-  round, and no router ever runs what the state does not know.
+- The order of writing is state, Secrets, other objects, statuses: a state that says more than was delivered is delivered
+  by the next round, no router ever runs what the state does not know, and none starts before its Secret is there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -19,9 +19,14 @@ from turnout_api.config import RouterConfig
 from turnout_api.resolve import Declared, Key, Resolution, declare, resolve
 from turnout_api.resources import API_VERSION, RouterNode
 from turnout_operator import deliver, statuses
+from turnout_operator.children import ChildKey, RouterPods, changes, wanted
+from turnout_operator.children.wanted import Store
+from turnout_operator.injection import Nodes
+from turnout_operator.names import STORE_CLASS_ANNOTATION, STORE_SIZE_ANNOTATION
 from turnout_operator.placement import InCluster
+from turnout_operator.routers import RouterPod, routers_of
 from turnout_operator.state import Issued, Kept, document
-from turnout_operator.statuses import Manifest, StatusWrite
+from turnout_operator.statuses import Manifest, NodeFacts, Reached, StatusWrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,12 @@ class Observed:
     """By name of RouterNode: the Secrets of routers that are there."""
     previous_tokens: AbstractSet[tuple[str, str]] = frozenset()
     """Of `token_references`, those whose Secret has `KEY-previous` too."""
+    children: Mapping[ChildKey, Manifest] = field(default_factory=dict)
+    """All Services, and of other kinds of children those that the operator made."""
+    pods: Sequence[Manifest] = ()
+    """Those labelled with a node."""
+    reached: Mapping[str, Reached] = field(default_factory=dict)
+    """By URL: what came of telling routers, as far as this process told any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,7 @@ class Told:
 
     node: RouterNode
     config: RouterConfig
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +64,13 @@ class Plan:
     state: Kept | None
     """None = as remembered."""
     secrets: tuple[Mapping[str, Any], ...]
+    delete: tuple[ChildKey, ...]
+    apply: tuple[Manifest, ...]
     statuses: tuple[StatusWrite, ...]
     nudges: tuple[Told, ...]
     """Every router that can be reached; who was told already is for the caller to know."""
+    known: Nodes
+    """What pods may be labelled with."""
 
 
 def token_references(objects: Iterable[Manifest], kept: Kept) -> set[tuple[str, str]]:
@@ -66,8 +82,8 @@ def token_references(objects: Iterable[Manifest], kept: Kept) -> set[tuple[str, 
     return {(ref["name"], ref["key"]) for ref in declared} | {(ref.name, ref.key) for ref in accepted}
 
 
-def plan(observed: Observed, now: datetime) -> Plan:
-    """Decide on everything."""
+def plan(observed: Observed, now: datetime, pods: RouterPods = RouterPods()) -> Plan:  # noqa: B008 - frozen
+    """Decide on everything. `pods`: how routers are run."""
     manifests = _in_order_of_creation(observed.objects)
     declared = [declare(_bare(manifest)) for manifest in manifests]
     resolution = resolve(
@@ -84,12 +100,51 @@ def plan(observed: Observed, now: datetime) -> Plan:
     }
     kept = Kept(last_accepted=resolution.last_accepted, ledger=resolution.ledger, routers=issued)
     nodes = {name: _node(resolution, name, manifests) for name in configs}
+    stores = {m["metadata"]["name"]: _store(m) for m in manifests if m["kind"] == "RouterNode"}
+    routers = routers_of(observed.pods)
+    changed = {
+        name: changes(node, wanted(node, configs[name], pods, stores[name]), observed.children)
+        for name, node in nodes.items()
+    }
+    urls = {name: _urls(node, routers.get(name, [])) for name, node in nodes.items()}
+    facts = {
+        name: NodeFacts(
+            in_cluster=not node.spec.public_url,
+            tellable=node.spec.token_secret_ref is not None,
+            taken=tuple(map(str, changed[name].taken)),
+            routers=tuple(routers.get(name, [])),
+            reached={url: observed.reached.get(url) for url in urls[name]},
+        )
+        for name, node in nodes.items()
+    }
     return Plan(
         state=None if document(kept) == document(observed.kept) else kept,
         secrets=tuple(_secrets(nodes, configs, observed.secrets)),
-        statuses=tuple(statuses.statuses(manifests, resolution, issued, now)),
-        nudges=tuple(Told(node, configs[name]) for name, node in nodes.items() if _can_be_told(node)),
+        delete=tuple(key for change in changed.values() for key in change.delete),
+        apply=tuple(child for change in changed.values() for child in change.apply),
+        statuses=tuple(statuses.statuses(manifests, resolution, issued, facts, now)),
+        nudges=tuple(
+            # a Standalone without a token has no cluster paths
+            Told(node, configs[name], url)
+            for name, node in nodes.items()
+            if node.spec.token_secret_ref is not None
+            for url in urls[name]
+        ),
+        known=Nodes.of(resolution),
     )
+
+
+def _urls(node: RouterNode, routers: Sequence[RouterPod]) -> list[str]:
+    """Of the node's routers that can be called."""
+    if node.spec.public_url:
+        return [node.spec.public_url.rstrip("/")]
+    return [router.url for router in routers if router.has_router and router.url]
+
+
+def _store(manifest: Manifest) -> Store | None:
+    annotations = manifest["metadata"].get("annotations") or {}
+    size = annotations.get(STORE_SIZE_ANNOTATION)
+    return Store(size, annotations.get(STORE_CLASS_ANNOTATION, "")) if size else None
 
 
 def _in_order_of_creation(objects: Iterable[Manifest]) -> list[Manifest]:
@@ -128,11 +183,6 @@ def _node(resolution: Resolution, name: str, manifests: Sequence[Manifest]) -> R
     return served.model_copy(
         update={"metadata": served.metadata.model_copy(update={"uid": uid, "namespace": namespace})}
     )
-
-
-def _can_be_told(node: RouterNode) -> bool:
-    """A Standalone without a token has no cluster paths."""
-    return bool(node.spec.public_url) and node.spec.token_secret_ref is not None
 
 
 def _secrets(

@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from turnout_operator.api import Api, ApiError
+from turnout_operator.children import RouterPods
+from turnout_operator.injection import Nodes
 from turnout_operator.nudge import Nudger
 from turnout_operator.plan import Observed, Plan, plan, token_references
 
@@ -28,36 +30,68 @@ async def _refusal(write: Awaitable[None]) -> ApiError | None:
 class Rounds:
     """Brings namespaces to what their objects say."""
 
-    def __init__(self, api: Api, nudger: Nudger, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self,
+        api: Api,
+        nudger: Nudger,
+        pods: RouterPods = RouterPods(),  # noqa: B008 - frozen
+        *,
+        now: Callable[[], datetime] = utc_now,
+        judged: Callable[[str, Nodes], None] = lambda _namespace, _nodes: None,
+    ) -> None:
+        """`judged` gets what each round found out about the nodes of its namespace."""
         self._api = api
         self._nudger = nudger
+        self._pods = pods
         self._now = now
+        self._judged = judged
 
     async def run(self, namespace: str) -> int:
         """One round. Returns how many objects were written. Raises ApiError and StateError; another round mends it."""
+        before = self._nudger.reached(namespace)
+        writes = await self._round(namespace)
+        if self._nudger.reached(namespace) != before:
+            writes += await self._round(namespace)  # the statuses say what came of telling
+        return writes
+
+    async def _round(self, namespace: str) -> int:
         # first the state: if another operator writes between the two, ours is refused, not built on what it did not see
         kept, version = await self._api.read_state(namespace)
         objects = await self._api.objects(namespace)
         nodes = [manifest["metadata"]["name"] for manifest in objects if manifest["kind"] == "RouterNode"]
-        secrets = await self._api.router_secrets(namespace, nodes)
         if not objects and not version:
+            self._judged(namespace, Nodes())
             return 0  # nothing was ever declared here: nothing to remember
-        rotating = await self._api.with_previous(namespace, token_references(objects, kept))
-        planned = plan(Observed(objects, kept, secrets, rotating), self._now())
+        observed = Observed(
+            objects=objects,
+            kept=kept,
+            secrets=await self._api.router_secrets(namespace, nodes),
+            previous_tokens=await self._api.with_previous(namespace, token_references(objects, kept)),
+            children=await self._api.children(namespace) if nodes else {},
+            pods=await self._api.pods(namespace) if nodes else [],
+            reached=self._nudger.reached(namespace),
+        )
+        planned = plan(observed, self._now(), self._pods)
+        self._judged(namespace, planned.known)
         failures = await self._write(namespace, planned, version)
-        await self._nudger.tell(planned.nudges)
+        await self._nudger.tell(namespace, planned.nudges)
         if failures:
             raise ApiError(failures[0].status, f"{len(failures)} writes failed, the first with {failures[0]}")
-        return (planned.state is not None) + len(planned.secrets) + len(planned.statuses)
+        return sum(
+            (planned.state is not None, *map(len, (planned.secrets, planned.delete, planned.apply, planned.statuses)))
+        )
 
     async def _write(self, namespace: str, planned: Plan, version: str) -> list[ApiError]:
         if planned.state is not None:
             await self._api.write_state(namespace, planned.state, version)
         refusals = [await _refusal(self._api.apply_secret(secret)) for secret in planned.secrets]
+        refusals += [await _refusal(self._api.delete_child(namespace, key)) for key in planned.delete]
+        refusals += [await _refusal(self._api.apply_child(child)) for child in planned.apply]
         for status in planned.statuses:
             refusals.append(await _refusal(self._api.apply_status(namespace, status.key, status.body)))
             if status.event is not None and not refusals[-1]:
                 refusals.append(await _refusal(self._api.create_event(status.event)))
-        if planned.secrets or planned.statuses:
-            log.info("%s: wrote %d Secrets and %d statuses", namespace, len(planned.secrets), len(planned.statuses))
+        counts = (len(planned.secrets), len(planned.apply), len(planned.delete), len(planned.statuses))
+        if any(counts):
+            log.info("%s: wrote %d Secrets, %d other objects, deleted %d, wrote %d statuses", namespace, *counts)
         return [refusal for refusal in refusals if refusal]

@@ -4,8 +4,10 @@ It is what Pod Security's strictest standard, `restricted`, asks of a container:
 does not keep it from being admitted.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata
 from types import MappingProxyType
 from typing import Any
 
@@ -22,6 +24,8 @@ from turnout_api.instances import (
 Json = dict[str, Any]
 USER = 10001
 """That of the image."""
+DRAIN_TIMEOUT_S = 600
+"""How long requests may run on after a pod was told to end."""
 _STARTUP_S = 600
 """A router waits for its configuration; only one that hangs before that is started again."""
 DEFAULT_RESOURCES: Mapping[str, Any] = MappingProxyType(
@@ -38,6 +42,19 @@ class RouterImage:
     resources: Mapping[str, Any] = field(default_factory=lambda: DEFAULT_RESOURCES)
 
 
+def router_image() -> str:
+    """The image of this version, under the name that `docs/kubernetes.md` builds it with."""
+    return f"turnout-router:{metadata.version('turnout')}"
+
+
+def parse_resources(text: str) -> dict[str, Any]:
+    """Requests and limits of a container, as JSON. Raises ValueError."""
+    found = json.loads(text)
+    if not isinstance(found, dict) or not all(isinstance(found.get(part, {}), dict) for part in found):
+        raise ValueError("resources are a mapping of requests and limits")
+    return found
+
+
 def container(
     name: str, image: RouterImage, *, mounts: Sequence[Json], env: Sequence[Json], drain_timeout_s: int
 ) -> Json:
@@ -47,7 +64,8 @@ def container(
         "image": image.image,
         "imagePullPolicy": image.pull_policy,
         "args": [f"--config={MOUNTS}/{ROUTER_MOUNT}/{ROUTER_FILE}", f"--drain-timeout={drain_timeout_s}"],
-        "env": list(env),
+        # the API server drops an empty list, and would be given it again and again
+        **({"env": list(env)} if env else {}),
         "ports": [
             {"name": "turnout", "containerPort": ROUTER_PORT, "protocol": "TCP"},
             {"name": "turnout-health", "containerPort": HEALTH_PORT, "protocol": "TCP"},

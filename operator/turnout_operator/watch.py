@@ -11,6 +11,8 @@ import kopf
 
 from turnout_api.resources import GROUP, KINDS, VERSION
 from turnout_operator.api import SERVICE_ACCOUNT
+from turnout_operator.names import MASTER_LABEL, NODE_LABEL
+from turnout_operator.routers import routers_of
 
 _Seen = dict[tuple[str, str, str], tuple[object, ...]]
 
@@ -37,12 +39,17 @@ def _registry(on_change: Callable[[str], None]) -> kopf.OperatorRegistry:
             seen[kind] = news
             on_change(namespace)
         if event["type"] == "DELETED":
-            del seen[kind]
+            seen.pop(kind, None)
 
     for kind in KINDS.values():
         kopf.on.event(GROUP, VERSION, kind.plural, registry=registry, id="changed")(changed)
+    kopf.on.event("", "v1", "pods", registry=registry, id="changed", when=_of_a_node)(changed)
     kopf.on.login(registry=registry, id="login")(_login)
     return registry
+
+
+def _of_a_node(labels: kopf.Labels, **_: object) -> bool:
+    return NODE_LABEL in labels or MASTER_LABEL in labels
 
 
 def _facts(event: kopf.RawEvent) -> tuple[tuple[str, str, str], str, tuple[object, ...]]:
@@ -50,7 +57,11 @@ def _facts(event: kopf.RawEvent) -> tuple[tuple[str, str, str], str, tuple[objec
     body = event["object"]
     metadata = body["metadata"]
     namespace = metadata["namespace"]
-    news = (metadata["uid"], metadata.get("generation"), metadata.get("deletionTimestamp"), event["type"] == "DELETED")
+    own = [item for item in (metadata.get("annotations") or {}).items() if item[0].startswith(f"{GROUP}/")]
+    gone = (metadata.get("deletionTimestamp"), event["type"] == "DELETED")
+    # the status of a pod is news, that of Turnout's kinds is the operator's own
+    pod = tuple(routers_of([body]).items()) if body["kind"] == "Pod" else ()
+    news = (metadata["uid"], metadata.get("generation"), *gone, *sorted(own), *pod)
     return (body["kind"], namespace, metadata["name"]), namespace, news
 
 

@@ -45,6 +45,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{- define "turnout.routerImage" -}}
+{{- with .Values.router.image -}}
+{{- if .digest -}}
+{{- printf "%s@%s" .repository .digest -}}
+{{- else -}}
+{{- printf "%s:%s" .repository (default $.Chart.AppVersion .tag) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Names of the namespaces that are served, as JSON in a key, since a template gives text only. */}}
 {{- define "turnout.namespaces" -}}
 {{- dict "names" (default (list .Release.Namespace) .Values.watchNamespaces) | toJson -}}

@@ -15,10 +15,10 @@ from typing import Any
 
 from turnout_api.instances import DRAIN_KEY_HEADER, DRAIN_KEY_VARIABLE, DRAIN_PATH, HEALTH_PORT, ROUTER_PORT
 from turnout_api.resources import RouterNode
-from turnout_operator.injection import mounts
+from turnout_operator import mounts
 from turnout_operator.injection.nodes import InjectionRefused, Nodes
 from turnout_operator.names import NODE_LABEL, NODE_VARIABLE, SIDECAR
-from turnout_operator.routerpod import RouterImage, container, pod_variables
+from turnout_operator.routerpod import DRAIN_TIMEOUT_S, RouterImage, container, pod_variables
 
 Json = dict[str, Any]
 DEFAULT_GRACE_S = 30
@@ -34,7 +34,7 @@ class How:
     image: RouterImage
     drain_key: str
     """Known to those who may read the pod; a pod that has one keeps it."""
-    drain_timeout_s: int = 600
+    drain_timeout_s: int = DRAIN_TIMEOUT_S
     """How long requests may run on after the pod was told to end."""
 
 

@@ -9,6 +9,7 @@ from aiohttp import web
 from turnout_api.resources import RouterNode
 from turnout_operator.nudge import Nudger
 from turnout_operator.plan import Told
+from turnout_operator.statuses import Reached
 
 TOKEN = "cluster-0123456789abcdef"
 
@@ -41,13 +42,15 @@ def told(config, generation: int, **changes: object) -> Told:
         },
     }
     cluster = config.cluster.model_copy(update=changes)
-    return Told(RouterNode.parse(node), config.model_copy(update={"generation": generation, "cluster": cluster}))
+    parsed = RouterNode.parse(node)
+    delivered = config.model_copy(update={"generation": generation, "cluster": cluster})
+    return Told(parsed, delivered, parsed.spec.public_url)
 
 
 async def test_a_router_runs_what_it_is_told(cluster, nudger):
     router = await cluster.master()
 
-    await nudger.tell([told(router.config, 7, max_queue_depth=3)])
+    await nudger.tell("test", [told(router.config, 7, max_queue_depth=3)])
 
     assert (router.config.generation, router.config.cluster.max_queue_depth) == (7, 3)
 
@@ -58,8 +61,8 @@ async def test_a_wrong_token_is_said_once_and_the_router_keeps_what_it_has(clust
     nudger.tokens["token"] = token
 
     with caplog.at_level(logging.WARNING, "turnout_operator"):
-        await nudger.tell([told(router.config, 7)])
-        await nudger.tell([told(router.config, 7)])
+        await nudger.tell("test", [told(router.config, 7)])
+        await nudger.tell("test", [told(router.config, 7)])
 
     assert router.config.generation == 0
     assert [record.getMessage().startswith("test/master was not told") for record in caplog.records] == [True]
@@ -69,7 +72,7 @@ async def test_a_change_that_needs_a_restart_is_refused_by_the_router(cluster, n
     router = await cluster.master()
 
     with caplog.at_level(logging.WARNING, "turnout_operator"):
-        await nudger.tell([told(router.config, 7, store_dir="/elsewhere")])
+        await nudger.tell("test", [told(router.config, 7, store_dir="/elsewhere")])
 
     assert router.config.generation == 0
     assert "restart" in caplog.text
@@ -112,21 +115,21 @@ async def at_peer(cluster):
 async def test_who_was_told_is_not_called_again_until_there_is_news(at_peer, nudger):
     peer, config = await at_peer(200, '{"generation": 8, "changed": true}')
 
-    await nudger.tell([told(config, 7)])
-    await nudger.tell([told(config, 7)])
+    await nudger.tell("test", [told(config, 7)])
+    await nudger.tell("test", [told(config, 7)])
     assert peer.calls == 1
-    await nudger.tell([told(config, 8)])
+    await nudger.tell("test", [told(config, 8)])
 
     assert peer.calls == 2
 
 
 async def test_who_was_told_long_ago_is_told_again_for_it_may_have_started_anew(at_peer, nudger, caplog):
     peer, config = await at_peer(200, '{"generation": 7, "changed": false}')
-    await nudger.tell([told(config, 7)])
+    await nudger.tell("test", [told(config, 7)])
 
     with caplog.at_level(logging.INFO, "turnout_operator"):
         for nudger.clock["now"] in (299.0, 300.0, 301.0):
-            await nudger.tell([told(config, 7)])
+            await nudger.tell("test", [told(config, 7)])
 
     assert peer.calls == 2
     assert caplog.text == ""
@@ -144,8 +147,8 @@ async def test_who_did_not_take_it_is_told_again(at_peer, nudger, caplog, answer
     peer, config = await at_peer(*answer)
 
     with caplog.at_level(logging.WARNING, "turnout_operator"):
-        await nudger.tell([told(config, 7)])
-        await nudger.tell([told(config, 7)])
+        await nudger.tell("test", [told(config, 7)])
+        await nudger.tell("test", [told(config, 7)])
 
     assert peer.calls == 2
     assert said in caplog.text
@@ -154,6 +157,18 @@ async def test_who_did_not_take_it_is_told_again(at_peer, nudger, caplog, answer
 async def test_the_token_does_not_follow_a_redirect(at_peer, nudger):
     peer, config = await at_peer(307, "", Location="/elsewhere")
 
-    await nudger.tell([told(config, 7)])
+    await nudger.tell("test", [told(config, 7)])
 
     assert peer.calls == 1
+
+
+async def test_what_came_of_it_is_known_until_the_router_is_gone(at_peer, nudger):
+    _, config = await at_peer(503, "busy")
+    one = told(config, 7)
+
+    await nudger.tell("test", [one])
+    assert nudger.reached("test") == {one.url: Reached(7, "it answered 503: busy")}
+    assert nudger.reached("other") == {}
+    await nudger.tell("test", [])
+
+    assert nudger.reached("test") == {}

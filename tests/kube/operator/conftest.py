@@ -21,6 +21,7 @@ RESYNC = "1s"
 NEVER = "24h"
 """An interval that no test lives to see: what is noticed was noticed by its event."""
 API = "turnout.dev/v1alpha1"
+CHILDREN = ("secrets", "services", "serviceaccounts", "deployments", "poddisruptionbudgets", "persistentvolumeclaims")
 
 
 class Objects:
@@ -49,6 +50,15 @@ class Objects:
         found = self.cluster.kubectl("get", kind, name, "-n", self.namespace, "-o", "json", "--ignore-not-found").stdout
         return json.loads(found) if found else None
 
+    def condition(self, node: str, type_: str, reason: str) -> dict[str, Any]:
+        """A condition of a RouterNode, once it has that reason."""
+
+        def found() -> dict[str, Any] | None:
+            conditions = (self.get("routernode", node) or {}).get("status", {}).get("conditions", [])
+            return next((c for c in conditions if (c["type"], c["reason"]) == (type_, reason)), None)
+
+        return until(found, f"{node} did not become {type_} {reason}")
+
     def accepted(self, kind: str, name: str) -> dict[str, Any]:
         """The condition Accepted, once it speaks of the newest generation."""
 
@@ -69,7 +79,7 @@ class Objects:
 
     def versions(self) -> dict[str, str]:
         """The resourceVersion of everything that the operator may write."""
-        kinds = ",".join(["secrets", *(kind.plural for kind in KINDS.values())])
+        kinds = ",".join([*CHILDREN, *(kind.plural for kind in KINDS.values())])
         items = json.loads(self.cluster.kubectl("get", kinds, "-n", self.namespace, "-o", "json").stdout)["items"]
         return {f"{i['kind']}/{i['metadata']['name']}": i["metadata"]["resourceVersion"] for i in items}
 
@@ -193,6 +203,20 @@ class Manifests:
     def link(self, name: str, owner: str, helper: str) -> dict[str, Any]:
         ends = {"owner": {"node": owner, "model": f"{owner}-ff"}, "helper": {"node": helper, "model": f"{helper}-ff"}}
         return self._object("RoutingLink", name, {"lane": "Text", **ends})
+
+    def in_cluster(self) -> list[dict[str, Any]]:
+        """The same nodes, whose routers the operator runs or injects."""
+        found = self.all()
+        for manifest in found:
+            if manifest["kind"] == "RouterNode":
+                del manifest["spec"]["publicURL"]
+        return found
+
+    def pod(self, name: str, node: str) -> dict[str, Any]:
+        """Of a node, without its sidecar."""
+        metadata = {"name": name, "labels": {"turnout.dev/node": node}}
+        containers = [{"name": "llama", "image": "llama:1"}]
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers}}
 
     def all(self) -> list[dict[str, Any]]:
         return [

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from turnout_operator.children import key_of
 from turnout_operator.plan import Observed, Plan, plan
 from turnout_operator.state import Kept
 
@@ -50,6 +51,11 @@ class Namespace:
         for secret in planned.secrets:
             node = secret["metadata"]["name"].removeprefix("turnout-router-")
             self.observed = replace(self.observed, secrets={**self.observed.secrets, node: secret})
+        children = dict(self.observed.children)
+        for key in planned.delete:
+            del children[key]
+        children |= {key_of(child): child for child in planned.apply}
+        self.observed = replace(self.observed, children=children)
         for status in planned.statuses:
             self.objects[status.key]["status"] = dict(status.body["status"])
         return planned

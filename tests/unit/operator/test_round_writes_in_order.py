@@ -5,6 +5,7 @@ import pytest
 from turnout_operator.api import ApiError
 from turnout_operator.rounds import Rounds
 from turnout_operator.state import Kept
+from turnout_operator.statuses import Reached
 
 
 class Api:
@@ -29,6 +30,18 @@ class Api:
         assert references == {("token", "token")}
         return set()
 
+    async def children(self, _namespace):
+        return {}
+
+    async def pods(self, _namespace):
+        return []
+
+    async def delete_child(self, _namespace, key):
+        self._note(f"delete {key}")
+
+    async def apply_child(self, manifest):
+        self._note(f"{manifest['kind']} {manifest['metadata']['name']}")
+
     async def write_state(self, _namespace, _kept, version):
         assert version == "1"
         self._note("state")
@@ -51,9 +64,16 @@ class Api:
 class Nudger:
     def __init__(self) -> None:
         self.told: list[str] = []
+        self.news: dict[str, Reached] = {}
 
-    async def tell(self, routers) -> None:
+    async def tell(self, _namespace, routers) -> None:
         self.told += [told.node.name for told in routers]
+        self.news |= {told.url: Reached(told.config.generation) for told in routers if self.answers}
+
+    def reached(self, _namespace):
+        return dict(self.news)
+
+    answers = False
 
 
 @pytest.fixture
@@ -107,3 +127,24 @@ async def test_an_event_follows_its_status_and_does_not_without_it(api, nudger, 
 
     assert api.written[-2:] == ["status gpu-b", "event gpu-b"]
     assert "event gpu-a" not in api.written
+
+
+async def test_objects_of_a_node_come_after_its_secret_and_before_statuses(namespace, nudger, specs):
+    for name in ("gpu-a", "gpu-b"):
+        spec = specs.slave(name)
+        del spec["publicURL"]
+        namespace.put("RouterNode", name, spec)
+    api = Api(list(namespace.objects.values()))
+
+    await Rounds(api, nudger).run("test")
+
+    assert api.written == ["state", *SECRETS, "Service gpu-a", "Service gpu-b", *STATUSES]
+
+
+async def test_statuses_say_what_came_of_telling_in_a_second_look(api, nudger):
+    nudger.answers = True
+
+    await Rounds(api, nudger).run("test")
+
+    assert api.written[-3:] == STATUSES
+    assert api.written.count("status master") == 2

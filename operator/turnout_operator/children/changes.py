@@ -1,0 +1,93 @@
+"""What there should be and what there is → what to apply and what to delete. Pure.
+
+Invariants: what is there as wanted is not written; an object of somebody else's is never touched; a claim, which holds
+what cannot be had again, is never deleted.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from turnout_api.resources import RouterNode
+from turnout_operator.names import FIELD_MANAGER
+
+Manifest = Mapping[str, Any]
+_CLAIM = "PersistentVolumeClaim"
+
+
+class ChildKey(NamedTuple):
+    """An object of the namespace that is none of Turnout's kinds."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """First the deletions: a Service with an address takes the place of one without."""
+
+    delete: tuple[ChildKey, ...] = ()
+    apply: tuple[Manifest, ...] = ()
+    taken: tuple[ChildKey, ...] = ()
+    """Objects of somebody else's that have the name of one that the node needs."""
+
+
+def key_of(manifest: Manifest) -> ChildKey:
+    """Of one object."""
+    return ChildKey(manifest["kind"], manifest["metadata"]["name"])
+
+
+def changes(node: RouterNode, wanted: Iterable[Manifest], present: Mapping[ChildKey, Manifest]) -> Changes:
+    """Of one node."""
+    wanted = list(wanted)
+    keys = {key_of(child) for child in wanted}
+    taken = tuple(key for key in sorted(keys) if key in present and not _is_ours(present[key]))
+    old = {key for key, child in present.items() if _owner_of(child) == node.metadata.uid and key not in keys}
+    delete = {key for key in old if key.kind != _CLAIM}
+    apply = []
+    for child in wanted:
+        there = present.get(key_of(child))
+        if key_of(child) in taken or (there is not None and _holds(there, child)):
+            continue
+        if there is not None and _cannot_become(there, child):
+            delete.add(key_of(child))
+        apply.append(child)
+    return Changes(tuple(sorted(delete)), tuple(apply), taken)
+
+
+def _is_ours(child: Manifest) -> bool:
+    labels = child["metadata"].get("labels") or {}
+    return bool(labels.get("app.kubernetes.io/managed-by") == FIELD_MANAGER)
+
+
+def _owner_of(child: Manifest) -> str:
+    owners = child["metadata"].get("ownerReferences") or []
+    return next((str(owner["uid"]) for owner in owners if owner.get("controller")), "")
+
+
+def _cannot_become(there: Manifest, child: Manifest) -> bool:
+    """A Service keeps its address, or that it has none, for life."""
+    if child["kind"] != "Service":
+        return False
+    addresses = [str(spec.get("clusterIP", "")) for spec in (there["spec"], child["spec"])]
+    return (addresses[0] == "None") != (addresses[1] == "None")
+
+
+def _holds(there: object, wanted: object) -> bool:
+    """Whether all that is wanted is there; what else there is the API server or somebody else has added.
+
+    Amounts of resources are spelt anew by the API server (`1024Mi` is `1Gi`): the hash that stands beside them tells.
+    """
+    match wanted:
+        case Mapping():
+            return isinstance(there, Mapping) and all(
+                name == "resources" or (name in there and _holds(there[name], value)) for name, value in wanted.items()
+            )
+        case list():
+            pairs = zip(there, wanted, strict=True) if isinstance(there, list) and len(there) == len(wanted) else None
+            return pairs is not None and all(_holds(one, other) for one, other in pairs)
+        case _:
+            return bool(there == wanted)

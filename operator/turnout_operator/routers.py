@@ -1,0 +1,78 @@
+"""Pods → the routers in them: where each is, whether it is ready, and which pods have none. Pure.
+
+A pod that has ended, or is about to, is nobody's router any more. One without an address cannot be told anything.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from turnout_api.instances import ROUTER_PORT, instance_id
+from turnout_operator.injection import is_injected
+from turnout_operator.names import MASTER_LABEL, NODE_LABEL, SIDECAR
+
+Manifest = Mapping[str, Any]
+MAX_INSTANCES = 128
+"""Of a node, in its status."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouterPod:
+    """A living pod of a node."""
+
+    name: str
+    node: str
+    address: str = ""
+    has_router: bool = True
+    started: bool = False
+    """Its router runs."""
+    ready: bool = False
+    """The whole pod is."""
+
+    @property
+    def url(self) -> str:
+        """Where its router listens; empty = not yet."""
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"http://{host}:{ROUTER_PORT}" if self.address and self.started else ""
+
+    def instance(self) -> dict[str, object]:
+        """As `status.instances` has it."""
+        reason = "" if self.ready else "the pod is not ready" if self.has_router else "the pod has no sidecar"
+        return {
+            "nodeID": instance_id(self.node, self.name),
+            "url": self.url,
+            "healthy": self.ready and self.has_router,
+            "reason": reason,
+        }
+
+
+def routers_of(pods: Iterable[Manifest]) -> dict[str, list[RouterPod]]:
+    """By name of RouterNode, each sorted by name."""
+    found: dict[str, list[RouterPod]] = {}
+    for pod in sorted(pods, key=lambda pod: str(pod["metadata"]["name"])):
+        router = _router(pod)
+        if router is not None:
+            found.setdefault(router.node, []).append(router)
+    return found
+
+
+def _router(pod: Manifest) -> RouterPod | None:
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    if metadata.get("deletionTimestamp") or status.get("phase") in {"Succeeded", "Failed"}:
+        return None
+    labels = metadata.get("labels") or {}
+    of_master = MASTER_LABEL in labels
+    node = labels.get(MASTER_LABEL) or labels.get(NODE_LABEL)
+    if not node:
+        return None
+    running = status.get("containerStatuses" if of_master else "initContainerStatuses") or []
+    started = any(found.get("started") and (of_master or found.get("name") == SIDECAR) for found in running)
+    conditions = {found.get("type"): found.get("status") for found in status.get("conditions") or []}
+    return RouterPod(
+        name=str(metadata["name"]),
+        node=str(node),
+        address=str(status.get("podIP") or ""),
+        has_router=of_master or is_injected(pod),
+        started=started,
+        ready=conditions.get("Ready") == "True",
+    )

@@ -1,0 +1,115 @@
+"""Deployments, Services and what else routers in the cluster need: there, as wanted, and gone with their node."""
+
+MASTER = {
+    "deployment/turnout-router-master",
+    "poddisruptionbudget/turnout-router-master",
+    "service/master",
+    "serviceaccount/turnout-router-master",
+}
+SLAVES = {"service/gpu-a", "service/gpu-b"}
+
+
+def there(objects, *names: str) -> set[str]:
+    return {name for name in names if objects.get(*name.split("/"))}
+
+
+def test_nodes_get_their_objects_which_nothing_writes_again(objects, start, manifests, until):
+    operator = start()
+    objects.apply(*manifests.in_cluster())
+
+    until(lambda: there(objects, *MASTER, *SLAVES) == MASTER | SLAVES, "the objects did not come")
+    until(lambda: objects.get("deployment", "turnout-router-master").get("status"), "nobody acts on the Deployment")
+    objects.condition("master", "Ready", "PodsNotReady")  # no machine runs its pod here
+    writes = operator.more_rounds(2)["writes"]
+    before = objects.versions()
+
+    assert operator.more_rounds(3)["writes"] == writes
+    assert objects.versions() == before
+    assert "dns+http://gpu-a" in objects.config("master")["cluster"]["slave_urls"][0]
+
+
+def test_the_masters_pod_is_admitted_under_the_restricted_standard(objects, start, manifests, until):
+    objects.cluster.kubectl("label", "namespace", objects.namespace, "pod-security.kubernetes.io/enforce=restricted")
+    start(resync=start.NEVER)
+    objects.apply(*manifests.in_cluster())
+
+    pods = ("get", "pods", "-n", objects.namespace, "-l", "turnout.dev/router=master", "-o", "name")
+    assert until(lambda: objects.cluster.kubectl(*pods).stdout, "the Deployment made no pod")
+
+
+def test_objects_go_with_their_node(objects, start, manifests, until):
+    start(resync=start.NEVER)
+    objects.apply(*manifests.in_cluster())
+    until(lambda: there(objects, *MASTER, *SLAVES) == MASTER | SLAVES, "the objects did not come")
+
+    objects.delete("routernode", "master")
+    objects.delete("routernode", "gpu-a")
+
+    until(lambda: there(objects, *MASTER, *SLAVES) == {"service/gpu-b"}, "the objects did not go")
+
+
+def test_a_node_that_moves_out_of_the_cluster_and_back(objects, start, manifests, until):
+    start(resync=start.NEVER)
+    objects.apply(*manifests.in_cluster())
+    until(lambda: there(objects, *MASTER) == MASTER, "the objects did not come")
+
+    objects.apply(manifests.master())
+    until(lambda: not there(objects, *MASTER), "the objects of a router elsewhere stayed")
+    objects.apply(*manifests.in_cluster())
+
+    until(lambda: there(objects, *MASTER) == MASTER, "the objects did not come back")
+
+
+def test_a_role_that_changes_changes_the_service(objects, start, manifests, until):
+    start(resync=start.NEVER)
+    objects.apply(*manifests.in_cluster())
+    until(lambda: there(objects, *SLAVES) == SLAVES, "the objects did not come")
+
+    objects.delete("routernode", "master")
+    alone = manifests.node("gpu-a", role="Standalone", clients={"secretRef": {"name": "clients"}})
+    for name in ("publicURL", "masterRef"):
+        del alone["spec"][name]
+    objects.apply(alone)
+
+    def address():
+        return (objects.get("service", "gpu-a") or {"spec": {}})["spec"].get("clusterIP")
+
+    until(lambda: address() not in {None, "None"}, "the Service has no address")
+
+
+def test_what_is_changed_by_hand_is_mended(objects, start, manifests, until):
+    start()
+    objects.apply(*manifests.in_cluster())
+    until(lambda: there(objects, *MASTER) == MASTER, "the objects did not come")
+
+    scale = ("scale", "deployment", "turnout-router-master", "--replicas=3", "-n", objects.namespace)
+    objects.cluster.kubectl(*scale)
+
+    def replicas() -> int:
+        return objects.get("deployment", "turnout-router-master")["spec"]["replicas"]
+
+    until(lambda: replicas() == 1, "the Deployment was not mended")
+
+
+def test_a_service_of_somebody_else_is_left_alone(objects, start, manifests):
+    port = {"name": "theirs", "port": 80}
+    spec = {"selector": {"app": "theirs"}, "ports": [port]}
+    objects.apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "gpu-a"}, "spec": spec})
+    start(resync=start.NEVER)
+    objects.apply(*manifests.in_cluster())
+
+    assert "Service gpu-a" in objects.condition("gpu-a", "Programmed", "NameTaken")["message"]
+    kept = objects.get("service", "gpu-a")["spec"]
+    assert (kept["selector"], [port["port"] for port in kept["ports"]]) == ({"app": "theirs"}, [80])
+
+
+def test_a_pod_without_its_sidecar_is_named_until_it_is_gone(objects, start, manifests):
+    start(resync=start.NEVER)
+    objects.apply(*manifests.in_cluster())
+    objects.condition("gpu-a", "Programmed", "NoPods")
+
+    objects.apply(manifests.pod("llama-0", "gpu-a"))
+    assert "llama-0" in objects.condition("gpu-a", "Programmed", "InjectionMissing")["message"]
+    objects.cluster.kubectl("delete", "pod", "llama-0", "-n", objects.namespace, "--now")
+
+    objects.condition("gpu-a", "Programmed", "NoPods")
