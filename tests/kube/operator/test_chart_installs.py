@@ -66,6 +66,12 @@ def test_the_rights_of_the_chart_suffice_for_the_operator(objects, release, mani
     operator = start(as_service_account(objects.cluster, objects.namespace, tmp_path))
 
     assert objects.accepted("routinglink", "a-to-b")["status"] == "True"
+    objects.apply(*manifests.in_cluster())
+    objects.condition("gpu-a", "Programmed", "NoPods")
+    objects.condition("master", "Ready", "PodsNotReady")
+    objects.apply(*manifests.all())
+    objects.condition("master", "Programmed", "NotTold")
+    assert objects.get("deployment", "turnout-router-master") is None
     assert objects.config("gpu-a")["cluster"]["node"] == "gpu-a"
     assert operator.more_rounds(1)["trouble"] == ""
     release.uninstall(objects.namespace)
@@ -73,7 +79,16 @@ def test_the_rights_of_the_chart_suffice_for_the_operator(objects, release, mani
 
 @pytest.mark.parametrize(
     "action",
-    ["list secrets", "delete secrets", "get pods", "update routernodes", "delete routernodes"],
+    [
+        "list secrets",
+        "delete secrets",
+        "create pods",
+        "delete pods",
+        "delete persistentvolumeclaims",
+        "create roles",
+        "update routernodes",
+        "delete routernodes",
+    ],
 )
 def test_the_operator_may_do_nothing_else(objects, release, action):
     release.install(objects.namespace)

@@ -73,6 +73,18 @@ def test_definitions_can_be_left_out(helm):
     assert CRD not in helm("template", "t", "--set", "crds.enabled=false")
 
 
+def test_the_operator_is_told_how_to_run_routers(helm):
+    values = (
+        "router.image.repository=r/router,router.image.tag=v7,router.drainTimeout=90s,router.imagePullSecrets[0].name=s"
+    )
+    found = objects(helm("template", "t", "--set", values))
+
+    args = found["Deployment", "default/t-turnout"]["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert {"--router-image=r/router:v7", "--drain-timeout=90s", "--router-pull-secret=s"} <= set(args)
+    resources = next(arg for arg in args if arg.startswith("--router-resources="))
+    assert yaml.safe_load(resources.partition("=")[2])["limits"] == {"memory": "1Gi"}
+
+
 def test_labels_of_pods_do_not_take_the_selectors_place(helm):
     found = objects(helm("template", "t", "--set", "podLabels.app\\.kubernetes\\.io/name=x,podLabels.team=a"))
 
@@ -88,6 +100,7 @@ def test_labels_of_pods_do_not_take_the_selectors_place(helm):
         ("image.repository=", "repository"),
         ("image.digest=sha256:12", "digest"),
         ("replicas=2", "replicas"),
+        ("router.drainTimeout=soon", "drainTimeout"),
         ("watchNamespaces={Upper}", "watchNamespaces"),
         ("resyncInterval=0s", "resyncInterval"),
         ("crds.keep=maybe", "keep"),
