@@ -43,4 +43,4 @@ def test_a_cluster_without_news_is_not_written_to(objects, start, manifests):
     after = operator.more_rounds(3)["writes"], objects.versions()
 
     assert after == before
-    assert len(before[1]) == 10, "seven objects of a person, three Secrets of routers, the state"
+    assert len(before[1]) == 10, "six objects of a person, three Secrets of routers, the state"
