@@ -162,9 +162,11 @@ class MasterLending:
 
     def _follow_health(self, instances: Mapping[str, Node]) -> None:
         healthy = frozenset(node_id for node_id, node in instances.items() if node.healthy)
-        lost, self._healthy = self._healthy - healthy, healthy
-        for node_id in sorted(lost):
+        before, self._healthy = self._healthy, healthy
+        for node_id in sorted(before - healthy):
             self.service.node_gone(node_id)
+        for node_id in sorted(healthy - before):
+            self.service.node_back(node_id)
 
     # Telling slaves
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from turnout_api.config import LinkConfig
+from turnout_api.lending import ModelRef
 from turnout_api.wire import LentStopped, StopLent
 from turnout_router.lending.job import Borrow
 
@@ -54,8 +55,10 @@ def borrow_of(lease: str, link_name: str, model: str, links: Sequence[LinkConfig
     """What a borrowed request may do here: as its link says; without its name, what every link to the model allows."""
     to_model = [link for link in links if link.helper_node in here and link.helper_model == model]
     meant = [link for link in to_model if link.name == link_name] or to_model
+    owners = {ModelRef(link.owner_node, link.owner_model) for link in meant}
     return Borrow(
         lease,
         may_load=bool(meant) and all(link.load_if_unloaded for link in meant),
         restore=bool(meant) and all(link.restore_after_borrow for link in meant),
+        owner=owners.pop() if len(owners) == 1 else None,
     )

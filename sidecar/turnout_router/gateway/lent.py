@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from turnout_api.lending import LEASE_HEADER, OFFLOAD_HEADER, PATH_HEADER, Reason
 from turnout_api.wire import (
     LENT_HEADER,
+    MODEL_HEADER,
     NODE_HEADER,
     NODE_PREFIX,
     REQUEST_ID,
@@ -106,6 +107,7 @@ class RemoteLender:
             (LEASE_HEADER.encode(), lease.encode()),
             (PATH_HEADER.encode(), request.path.encode()),
             (NODE_HEADER.encode(), self._node_id.encode()),
+            (MODEL_HEADER.encode(), model.encode()),
         ]
         body = request.body_for(model) if request.body_for else None
         relay = UpstreamRequest("POST", f"{NODE_PREFIX}/offload/relay", headers, body)

@@ -8,13 +8,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+import orjson
 from aiohttp import web
 from pydantic import ValidationError
 
-from turnout_api.lending import LEASE_HEADER, OFFLOAD_HEADER, PATH_HEADER, LeaseAnswer, QueueEvent
+from turnout_api.lending import LEASE_HEADER, OFFLOAD_HEADER, PATH_HEADER, LeaseAnswer, ModelRef, QueueEvent
 from turnout_api.vocabulary import Role
 from turnout_api.wire import (
     LENT_HEADER,
+    MODEL_HEADER,
     NODE_HEADER,
     NODE_PREFIX,
     STAGE_HEADER,
@@ -136,6 +138,7 @@ class OffloadApi:
         if not lease or not path.startswith("/"):
             raise errors.InvalidBody(f"{LEASE_HEADER} and {PATH_HEADER} (a path) are needed")
         body = await read_body(request, router.config.cluster.max_body_bytes)
+        owner = ModelRef(request.headers.get(NODE_HEADER, ""), request.headers.get(MODEL_HEADER) or _model_in(body))
         outgoing = Outgoing(
             method="POST",
             path=path,
@@ -145,7 +148,7 @@ class OffloadApi:
         )
         with router.held_open():
             try:
-                answered = await relays.open(lease, request.headers.get(NODE_HEADER, ""), outgoing)
+                answered = await relays.open(lease, owner, outgoing)
             except HandedBack as back:
                 return handed_back_response(back)
             except AttemptFailed as failure:
@@ -170,6 +173,16 @@ def handed_back_response(back: HandedBack) -> web.Response:
     response = refused(CONFLICT, f"offload_{back.word}", str(back))
     response.headers[OFFLOAD_HEADER] = back.word
     return response
+
+
+def _model_in(body: bytes) -> str:
+    """The model that a lent request names, for the log; empty when it cannot be told."""
+    try:
+        parsed = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return ""
+    model = parsed.get("model") if isinstance(parsed, dict) else None
+    return model if isinstance(model, str) else ""
 
 
 async def _message(request: web.Request, kind: type[Message]) -> Message:

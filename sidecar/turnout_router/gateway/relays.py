@@ -85,14 +85,16 @@ class Relays:
 
     async def lend(self, lease: str, model: str, request: Outgoing, began: Callable[[], None]) -> Answered:
         """As `Lender`, for a model of the master's own node."""
-        del model  # the lease says whose it is
-        answered = await self.open(lease, self._registry.node_id, request)
+        answered = await self.open(lease, ModelRef(self._registry.node_id, model), request)
         began()
         return answered
 
-    async def open(self, lease: str, owner_node: str, request: Outgoing) -> Answered:
-        """Have the helper of the lease answer, under the owner's name. Raises HandedBack and AttemptFailed."""
-        admission = self._service.admit(lease, owner_node, request.request_id)
+    async def open(self, lease: str, owner: ModelRef, request: Outgoing) -> Answered:
+        """Have the helper of the lease answer, under the owner's name. Raises HandedBack and AttemptFailed.
+
+        `owner` is what the caller says: its node must be the lease's, its model is for the log.
+        """
+        admission = self._service.admit(lease, owner.node, request.request_id, model=owner.model)
         if isinstance(admission, RelayRefused):
             raise HandedBack(REFUSED, admission.reason)
         admitted, relayed = admission

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from turnout_api.lending import DrainParts, Fit, Work
 from turnout_api.vocabulary import Lane
+from turnout_router.lending.job import Job
 from turnout_router.lending.measure import Measurements
 from turnout_router.runtime.effects import Estimate, Ticket
 from turnout_router.runtime.state import ModelState
@@ -69,6 +70,12 @@ class Sums:
         return self.known[work]
 
 
+def estimate_of(measurements: Measurements, model: str, job: Job) -> Estimate:
+    """What a request is likely to ask of a model, by what is known of its sizes now."""
+    work = measurements.work_of(model, job)
+    return Estimate(work, *measurements.tokens_of(model, job)) if job.lane is Lane.TEXT else Estimate(work, 0.0)
+
+
 class Backlog:
     """The waiting requests and the pipe of one owner model."""
 
@@ -85,12 +92,8 @@ class Backlog:
 
     def estimate(self, ticket: Ticket) -> None:
         """A request is about to wait; or more is known than when it arrived."""
-        if ticket.job is None:
-            return
-        work, tokens = self._measurements.work_of(self.model.spec.id, ticket.job), (0.0, False)
-        if self.lane is Lane.TEXT:
-            tokens = self._measurements.tokens_of(self.model.spec.id, ticket.job)
-        ticket.estimate = Estimate(work, *tokens)
+        if ticket.job is not None:
+            ticket.estimate = estimate_of(self._measurements, self.model.spec.id, ticket.job)
 
     def lendable(self, ticket: Ticket) -> bool:
         """Own, may be sent to another node, and has never been."""

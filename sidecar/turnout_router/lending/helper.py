@@ -19,7 +19,7 @@ A restore is an own load. A load for borrowed work is not, unless own work comes
 from collections import deque
 from dataclasses import dataclass
 
-from turnout_api.lending import BorrowedJob, DecisionRow, LinkedModel, Outcome, Reason, RowKind
+from turnout_api.lending import BorrowedJob, DecisionRow, LinkedModel, Outcome, Reason, RowKind, Work
 from turnout_api.vocabulary import Lane
 from turnout_router.lending.effects import Write
 from turnout_router.lending.links import Link
@@ -250,7 +250,7 @@ class HelperSide:
                 model=ticket.model,
                 running=running,
                 elapsed_s=0.0 if ticket.began_at is None else now - ticket.began_at,
-                work=None if ticket.estimate is None else ticket.estimate.work,
+                work=_known_work(ticket),
             )
             for ticket, running in jobs
             if ticket.borrow is not None
@@ -321,6 +321,14 @@ class HelperSide:
             helper_model=ticket.model,
             request_id=ticket.request_id,
         )
+
+
+def _known_work(ticket: Ticket) -> Work | None:
+    """What a borrowed request is likely to ask for. None where its model's sizes are not known here yet: bytes say nothing
+    of its time, and the master knows what its owner thinks.
+    """
+    estimate = ticket.estimate
+    return None if estimate is None or estimate.tokens_are_bytes else estimate.work
 
 
 def lanes_of(links: tuple[Link, ...], node: str) -> dict[str, Lane]:

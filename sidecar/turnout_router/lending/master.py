@@ -149,20 +149,26 @@ class MasterCore:
             self._wanted.add(Trigger.TICK)
         return effects + self._without(node, now)
 
+    def on_node_back(self, node: str, now: float) -> list[MasterEffect]:
+        """It is healthy again: what it can take is asked now, not when its silence is looked into next."""
+        self._nodes.back(node, now)
+        return self.on_time(now)
+
     # What is lent
 
-    def admit(self, lease: str, owner_node: str, request_id: str, now: float) -> Admission:
-        """Whether a lent request may go to its helper."""
+    def admit(self, lease: str, owner_node: str, request_id: str, now: float, *, model: str = "") -> Admission:
+        """Whether a lent request may go to its helper. `model` is the owner's, for a lease that nobody knows any more."""
         self._order += 1
         held = self._book.honoured(lease, now, self._settings.lease_ttl_s)
         granted = self._overtaken(lease, request_id) if held is None else held.granted
+        claimed = ModelRef(owner_node, model)
         if granted is None or granted.owner.node != owner_node:
-            return self._refused(lease, owner_node, request_id, Reason.NO_LIVE_LEASE)
+            return self._refused(lease, claimed, request_id, Reason.NO_LIVE_LEASE)
         link = self._links.by_pair.get((granted.owner, granted.helper))
         if link is None:
-            return self._refused(lease, owner_node, request_id, Reason.NO_LIVE_LEASE)
+            return self._refused(lease, claimed, request_id, Reason.NO_LIVE_LEASE)
         if request_id in self._relays:  # its end could not be told from the other's
-            return self._refused(lease, owner_node, request_id, Reason.FORWARD_FAILED)
+            return self._refused(lease, claimed, request_id, Reason.FORWARD_FAILED)
         if held is not None:
             self._book.use(held, now)
         self._relays.begin(Relay(request_id, granted.owner, lease, link, now, self._order))
@@ -446,11 +452,14 @@ class MasterCore:
             self._round.flying.pop(owner.ref, None)
         return [] if left is None else [self._no_lease(owner.ref, left.seq, left.instance)]
 
-    def _refused(self, lease: str, owner_node: str, request_id: str, reason: Reason) -> RelayRefused:
+    def _refused(self, lease: str, claimed: ModelRef, request_id: str, reason: Reason) -> RelayRefused:
         terms = self._book.past(lease)
-        if terms is None or terms.owner.node != owner_node:
-            return RelayRefused(reason, _refusal_row(request_id, reason, ModelRef(owner_node, "")))
-        return RelayRefused(reason, _refusal_row(request_id, reason, terms.owner, terms.helper))
+        owner, helper = claimed, None
+        if terms is not None and terms.owner.node == claimed.node:
+            owner, helper = terms.owner, terms.helper
+        row = _refusal_row(request_id, reason, owner, helper)
+        row.lane = next((link.lane for link in self._links.all if link.owner == owner), None)
+        return RelayRefused(reason, row)
 
 
 def _relay_row(link: Link, owner: ModelRef, request_id: str, reason: Reason) -> DecisionRow:

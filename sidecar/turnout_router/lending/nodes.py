@@ -90,6 +90,11 @@ class Nodes:
         if name not in self._under_way:
             self.failed(name, now)
 
+    def back(self, name: str, now: float) -> None:
+        """It answers again, somebody else says: a silent one is polled at once."""
+        if self._next_poll.pop(name, None) is not None:
+            self._next_poll = {name: now, **self._next_poll}
+
     def forget(self, name: str) -> None:
         """Nothing is linked or lent to it any more."""
         self._known.pop(name, None)

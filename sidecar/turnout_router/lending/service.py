@@ -122,15 +122,21 @@ class LendingService:
         """A node was found unhealthy, or left the cluster."""
         self._carry_out(self._core.on_node_gone(node, self._clock()))
 
+    def node_back(self, node: str) -> None:
+        """A node is healthy again."""
+        self._carry_out(self._core.on_node_back(node, self._clock()))
+
     def leases(self) -> int:
         """How many are live."""
         return self._core.live_leases(self._clock())
 
     # Lent requests on their way
 
-    def admit(self, lease: str, owner_node: str, request_id: str) -> tuple[Admitted, Relayed] | RelayRefused:
+    def admit(
+        self, lease: str, owner_node: str, request_id: str, *, model: str = ""
+    ) -> tuple[Admitted, Relayed] | RelayRefused:
         """Whether this request may go to the helper of the lease. Whoever is admitted calls `relay_ended` once."""
-        admission = self._core.admit(lease, owner_node, request_id, self._clock())
+        admission = self._core.admit(lease, owner_node, request_id, self._clock(), model=model)
         if isinstance(admission, RelayRefused):
             self._write(admission.row)
             return admission

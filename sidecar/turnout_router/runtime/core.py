@@ -25,13 +25,13 @@ from collections.abc import Iterator
 from math import inf
 
 from turnout_api.lending import LeaseAnswer, NodeState, QueueEvent, Reason, Trigger
+from turnout_router.lending.backlog import estimate_of
 from turnout_router.lending.helper import HelperSide
 from turnout_router.lending.job import Borrow, Done, Job
 from turnout_router.lending.measure import Measurements
 from turnout_router.lending.owner import OwnerQueue, Owners
 from turnout_router.runtime.effects import (
     Effect,
-    Estimate,
     LentEnding,
     LoadReport,
     Record,
@@ -423,7 +423,7 @@ class RuntimeCore:
             self._helper.refuse(ticket, reason, now)
         else:
             if ticket.job is not None:
-                ticket.estimate = Estimate(self._measurements.work_of(ticket.model, ticket.job), 0.0)
+                ticket.estimate = estimate_of(self._measurements, ticket.model, ticket.job)
             state.waiting[ticket] = None
             self._helper.waiting[ticket] = state
         return self._settle(now)

@@ -81,7 +81,8 @@ async def test_a_relay_without_a_live_lease_goes_back_to_its_owner_with_a_row(sc
     refused = await world.post(world.master, "offload/relay", {"model": "o-local"}, **headers)
     assert (refused.status, refused.headers["x-turnout-offload"]) == (409, "refused")
     (row,) = world.rows(world.master, "relay_refused")
-    assert (row.kind, row.reason, row.request_id, row.owner_node) == ("dispatch", "no_live_lease", "lost", "own")
+    assert (row.kind, row.reason, row.request_id, row.lane) == ("dispatch", "no_live_lease", "lost", "Text")
+    assert (row.owner_node, row.owner_model) == ("own", "o-local")
 
 
 @pytest.mark.parametrize("path", ["offload/event", "offload/lease", "offload/relay", "offload/stop", "links"])

@@ -93,6 +93,20 @@ def test_a_silent_node_is_polled_in_the_background_and_counts_again_when_it_spea
     assert set(cluster.plans[-1].helpers) == {"o", "h"}
 
 
+def test_a_silent_node_that_is_healthy_again_is_polled_at_once(cluster, words):
+    cluster.states["h"] = None
+    cluster.ask(words.event(1), 0.0)
+    cluster.states.clear()
+    assert words.polls(cluster.core.on_node_back("h", 1.0)) == ["h"]
+    cluster.speak("h", 1.1)
+    cluster.ask(words.event(2), 1.2)
+    assert set(cluster.plans[-1].helpers) == {"o", "h"}
+
+
+def test_a_node_that_was_never_silent_is_not_polled_because_it_is_healthy(cluster, words):
+    assert words.polls(cluster.core.on_node_back("h", 1.0)) == []
+
+
 def test_a_poll_that_was_sent_before_the_event_is_repeated(cluster, words):
     cluster.states["h"] = None
     cluster.ask(words.event(1), 0.0)

@@ -75,6 +75,13 @@ def test_borrowed_jobs_are_listed_with_what_they_ask_for(helper):
     )
 
 
+def test_a_borrowed_job_of_a_model_that_has_measured_nothing_says_nothing_of_its_work(helper):
+    """A byte is no token: the master prices such a job as its owner sees it."""
+    router = helper("m", "own", "m2")
+    router.borrow("a")
+    assert router.core.state(5.0).borrowed == (BorrowedJob("a", "lease", "m", running=True, elapsed_s=5.0, work=None),)
+
+
 def test_the_gaps_between_own_requests_are_remembered_and_give_a_rate(helper):
     router = helper("m", "own", "m2")
     for moment in range(0, 200, 2):
