@@ -57,6 +57,8 @@ class Node:
     accepting: bool = True
     own_wait_s: float = 0.0
     told: LeaseAnswer | None = None
+    said: LeaseAnswer | None = None
+    """The newest word of the master to it, whichever process it was that heard it."""
     lent: dict[str, Lease] = field(default_factory=dict)
 
     def event(self, trigger: Trigger) -> QueueEvent:
@@ -185,7 +187,7 @@ class MasterAmongTheWorst(RuleBasedStateMachine):
 
     @rule(name=node_names)
     def a_node_is_gone(self, name: str) -> None:
-        self.nodes[name].told = None
+        self.nodes[name].told = self.nodes[name].said = None
         self._carry_out(self.core.on_node_gone(name, self.now))
 
     def _state(self, name: str) -> NodeState:
@@ -213,8 +215,8 @@ class MasterAmongTheWorst(RuleBasedStateMachine):
                 assert refused.row.reason == refused.reason
 
     def _may_be_lent(self, node: Node, lease: Lease, admitted: Admitted) -> None:
-        told = node.told.leases if node.told else ()
-        assert lease.id in {known.id for known in told}, "its owner was told of another or of none since"
+        said = node.said.leases if node.said else ()
+        assert lease.id in {known.id for known in said}, "its owner was told of another or of none since"
         assert (admitted.owner, admitted.helper) == (REFS[node.name], lease.helper)
         assert (node.name, lease.helper.node) in self.linked
         assert self.now <= self.planned_at + self.settings.lease_ttl_s + 5.0
@@ -289,6 +291,7 @@ class MasterAmongTheWorst(RuleBasedStateMachine):
         assert answer.seq > self.newest, "what is told only grows"
         self.newest = answer.seq
         node = self.nodes[owner.node]
+        node.said = answer
         if instance not in {"", f"run-{node.run}"}:
             return  # nobody there reads it
         node.told = answer
