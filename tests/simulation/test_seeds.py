@@ -15,6 +15,7 @@ LARGEST = 20
 KEPT = {
     5: "a hold that ran out while no slot was free was looked at again and again in the same moment",
     60: "with a restore delay of 0 a busy node looked whether it is quiet again and again in the same moment",
+    77: "what a later loan itself had loaded again was taken for borrowed, and was not restored the next time",
     79: "a backend that says it did infinite work made every later size a division by zero",
     363: "own work of a model without a link was counted where only linked models have a part",
     695: "a load that a killed router had begun went on beside that of its successor",

@@ -106,6 +106,8 @@ class Machine:
         """`speeds`: by local ID."""
         self.node = node
         self.faults = Faults()
+        self.was_deaf = False
+        """Its backends have worked on for clients that were gone, unseen by its router."""
         self.busy_s = 0.0
         """Time in which something was generated."""
         self._busy_since: float | None = None
@@ -159,6 +161,7 @@ class Machine:
         job.aborted = True
         if not job.ended and (job.began is None or not self.faults.deaf):
             self._remove(job)
+        self.was_deaf = self.was_deaf or not job.ended
         return job.ended
 
     def _begin(self, backend: _Backend) -> None:

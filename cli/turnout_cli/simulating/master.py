@@ -10,6 +10,7 @@ from turnout_api.lending import LeaseAnswer, ModelRef, NodeState, QueueEvent, Re
 from turnout_cli.simulating.ledger import Ledger
 from turnout_cli.simulating.relay import Relay, Routes
 from turnout_cli.simulating.schedule import Clock
+from turnout_cli.simulating.watch_master import MasterWatch
 from turnout_router.lending.effects import Admitted, Answer, MasterEffect, Poll, Push, RelayRefused, Stall, Write
 from turnout_router.lending.links import Link
 from turnout_router.lending.master import MasterCore
@@ -42,6 +43,7 @@ class SimMaster:
         self._clock = clock
         self._ledger = ledger
         self._core = MasterCore(settings, links, clock.now(), epoch=epoch, planner=plan)
+        self.watch = MasterWatch(settings, links, epoch)
         self._polls: dict[str, int] = {}
         """Node → number of the poll that is out."""
         self._again: set[str] = set()
@@ -52,10 +54,12 @@ class SimMaster:
 
     def configure(self, settings: LendingSettings, links: Sequence[Link]) -> None:
         """Other settings or links."""
+        self.watch.configure(settings, links)
         self._carry_out(self._core.configure(settings, links, self._clock.now()))
 
     def drain(self) -> None:
         """Another master takes over: no leases from here on."""
+        self.watch.drains()
         self._carry_out(self._core.drain(self._clock.now()))
 
     def crash(self) -> None:
@@ -68,6 +72,7 @@ class SimMaster:
     def hear(self, event: QueueEvent) -> None:
         """`POST offload/event`."""
         if self.up:
+            self.watch.hears(event)
             self._carry_out(self._core.on_event(event, self._clock.now()))
         else:
             self._routes.schedule.after(
@@ -77,11 +82,14 @@ class SimMaster:
     def node_gone(self, node: str) -> None:
         """Its health poll failed."""
         if self.up:
+            self.watch.loses(node)
             self._carry_out(self._core.on_node_gone(node, self._clock.now()))
 
     def admit(self, lease: str, owner_node: str, request_id: str) -> Admitted | RelayRefused:
         """Whether a lent request may pass."""
-        admission = self._core.admit(lease, owner_node, request_id, self._clock.now())
+        now = self._clock.now()
+        admission = self._core.admit(lease, owner_node, request_id, now)
+        self.watch.admits(lease, owner_node, request_id, admission, now)
         if isinstance(admission, RelayRefused):
             self._ledger.write(admission.row, self.name, self._routes.schedule.now)
         self._arm()
@@ -91,11 +99,14 @@ class SimMaster:
         """A lent request has left the master."""
         self.relays.pop(relay.request.id, None)
         if self.up:
-            self._carry_out(self._core.relay_ended(relay.request.id, self._clock.now(), refused=refused))
+            effects = self._core.relay_ended(relay.request.id, self._clock.now(), refused=refused)
+            self.watch.ends(relay.request.id, refused, effects)
+            self._carry_out(effects)
 
     # Carrying out
 
     def _carry_out(self, effects: Sequence[MasterEffect]) -> None:
+        self.watch.check(effects, self._clock.now())
         for effect in effects:
             self._do(effect)
         self._arm()
@@ -145,6 +156,7 @@ class SimMaster:
     def _told(self, node: str, poll: int, state: NodeState | None) -> None:
         if self._is_answer(node, poll):
             now = self._clock.now()
+            self.watch.knows(node, state)
             if state is None:
                 self._carry_out(self._core.on_state_unsupported(node, now))
             else:

@@ -109,22 +109,26 @@ class SimNode:
         for model in self._plan.models:
             machine.add(model.unit, model.id, loaded=not self._plan.exclusive or model.id == loaded)
         self.core = self._fresh_core()
-        self.watch = Watch(self.name, self._plan, clock)
+        self.watch = self._fresh_watch()
 
     def _fresh_core(self) -> RuntimeCore:
-        measurements = Measurements(self._plan.lending)
+        self._measurements = measurements = Measurements(self._plan.lending)
         for sample in self._samples:
             measurements.add(sample)
         for model, seconds, at in self._loads:
             measurements.add_load(model, seconds, at)
         return RuntimeCore(self._plan, self.clock.now(), measurements, instance=f"{self.name}.{self._life}")
 
+    def _fresh_watch(self) -> Watch:
+        measured = {model.id: self._measurements.load_s(model.id) for model in self._plan.models}
+        return Watch(self.name, self._plan, self.clock, measured)
+
     def start(self) -> None:
         """The router's process starts, and finds its backends as they are."""
         self._life += 1
         self.up = True
         self.core = self._fresh_core()
-        self.watch = Watch(self.name, self._plan, self.clock)
+        self.watch = self._fresh_watch()
         self._carry_out(self.core.start(self.clock.now()))
         for unit in list(self.core.units()):
             self._look_at(unit.spec.id)
@@ -154,7 +158,9 @@ class SimNode:
 
     def load(self, model: str) -> None:
         """Somebody wants a model loaded, without a request."""
-        self._carry_out(self.core.load(model, self.clock.now())[1])
+        ticket, effects = self.core.load(model, self.clock.now())
+        self.watch.wants(ticket)
+        self._carry_out(effects)
 
     # Own requests
 
@@ -217,9 +223,9 @@ class SimNode:
             return
         entry.relay = None
         if how is LentEnding.SERVED:
+            self._carry_out(self.core.lent_began(entry.ticket, self.clock.now()))
             entry.request.served_by = relay.helper.name if relay.helper else ""
             self._ended(entry, Ending.SERVED)
-            self._carry_out(self.core.lent_began(entry.ticket, self.clock.now()))
         else:
             entry.request.returned = True
             self.watch.comes_back(entry.ticket)
@@ -270,7 +276,7 @@ class SimNode:
         event = self.core.event(model, self.clock.now())
         if event is None:
             return
-        self.watch.asks(model)
+        self.watch.asks(event)
         self.events_sent += 1
         self._asked[model] = event.seq
         master = self._routes.master
@@ -310,11 +316,11 @@ class SimNode:
 
     # Carrying out
 
-    def _carry_out(self, effects: list[Effect]) -> None:
+    def _carry_out(self, effects: list[Effect], *, on_time: bool = False) -> None:
         for effect in effects:
             self._do(effect)
         self._arm()
-        self.watch.check(self.core, effects)
+        self.watch.check(self.core, effects, self._news, on_time=on_time)
 
     def _do(self, effect: Effect) -> None:  # noqa: C901, PLR0912  a flat dispatch: one branch for each kind of effect
         match effect:
@@ -331,10 +337,12 @@ class SimNode:
             case Lend(ticket, lease):
                 self._lend(ticket, lease)
             case StopLent(ticket, reason):
+                self.watch.stops_lent(ticket, reason)
                 self._stop_lent(ticket, reason)
             case Refuse(ticket, error):
                 self._refuse(ticket, error)
             case StartLoad(unit, displaced):
+                self.watch.starts_load(effect, self._model_of[unit], self.core)
                 self._unload_then_load(unit, displaced, self._life)
             case StartUnload(unit):
                 self.machine.unload(
@@ -342,7 +350,9 @@ class SimNode:
                 )
             case Record(report):
                 self._record(report)
-            case Loaded() | Unloaded() | Forget():
+            case Loaded(ticket):
+                self.watch.wish_ended(ticket)
+            case Unloaded() | Forget():
                 pass
             case _:
                 assert_never(effect)
@@ -350,7 +360,7 @@ class SimNode:
     def _grant(self, ticket: Ticket) -> None:
         entry = self._entries[ticket]
         unit = self.core.holder(ticket).unit.spec.id
-        self.watch.granted(ticket)
+        self.watch.granted(ticket, unit)
         entry.job = self.machine.submit(
             entry.request, ticket.model, unit, lambda job, ok: self._finished(entry, job, ok)
         )
@@ -358,6 +368,7 @@ class SimNode:
     def _refuse(self, ticket: Ticket, error: RuntimeRefusal) -> None:
         entry = self._entries.get(ticket)
         if entry is None:
+            self.watch.wish_ended(ticket)
             return
         if not entry.borrowed:
             self._ended(entry, Ending.REFUSED)
@@ -375,6 +386,9 @@ class SimNode:
         else:
             entry.request.served_by = self.name
             self._ended(entry, Ending.SERVED if ok else Ending.FAILED)
+        if ok and job.began is not None:
+            seconds = self.clock.now() - self.clock.shown(job.began)
+            self.watch.finished(entry.ticket, seconds, exact=not self.machine.was_deaf)
         done = Done(ok, _claimed_work(job.request.arrival.work, self.machine.faults.usage_factor))
         self._carry_out(self.core.release(entry.ticket, self.clock.now(), done))
 
@@ -384,6 +398,8 @@ class SimNode:
                 self.name, report.model, self._schedule.now, report.seconds, restore=report.restore, ok=not report.error
             )
         )
+        unit = next(unit for unit, model in self._model_of.items() if model == report.model)
+        self.watch.loaded(report, unit, self._measurements.load_s(report.model))
         if not report.error:
             self._loads.append((report.model, report.seconds, report.started + report.seconds))
 
@@ -399,7 +415,9 @@ class SimNode:
         if life != self._life or not self.up or self._timer_at != deadline:
             return
         self._timer_at = None
-        self._carry_out(self.core.on_time(self.clock.reached(deadline)))
+        now = self.clock.reached(deadline)
+        self.watch.clock_passes()
+        self._carry_out(self.core.on_time(now), on_time=True)
 
     # Models
 

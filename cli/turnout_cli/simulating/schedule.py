@@ -83,6 +83,10 @@ class Clock:
         self._last = max(self._last, shown, self._offset_s + self._rate * self._schedule.now)
         return self._last
 
+    def shown(self, when: float) -> float:
+        """What it shows at a time of the world."""
+        return self._offset_s + self._rate * when
+
     def true_time(self, shown: float) -> float:
         """When it will show this, on the clock of the world."""
         return (shown - self._offset_s) / self._rate

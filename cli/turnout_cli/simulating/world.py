@@ -231,9 +231,13 @@ class World:
         for node in self.nodes.values():
             if left := node.left_over():
                 raise Broken(f"{node.name} still has {', '.join(left)}")
+            if node.up:
+                node.watch.check_quiet(node.core)
         for master in self.masters:
             if master.relays:
                 raise Broken(f"the master still relays {', '.join(master.relays)}")
+            if master.up:
+                master.watch.check_quiet()
 
     def results(self, node: str = "") -> Results:
         """Of all nodes, or of one."""

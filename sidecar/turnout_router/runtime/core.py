@@ -466,6 +466,8 @@ class RuntimeCore:
             restore.cancel()
             if unit.phase is Phase.ABSENT:
                 self._loading.begin(unit, model.spec.id, now, restore=True)
+            elif unit.phase is Phase.LOADED:
+                unit.borrowed = False  # borrowed work has brought it back: it is what the node had before all of that
 
     # Loading
 

@@ -39,6 +39,19 @@ def test_it_is_loaded_again_after_the_delay(displaced):
     assert units(router) == ["u-m", "u-own"]
 
 
+def test_what_borrowed_work_itself_brought_back_is_restored_the_next_time_too(displaced):
+    router = displaced()
+    router.borrow("b", model="own")
+    router.loaded()
+    router.end("b")
+    router.at(50.0 + DELAY_S)  # it is there: nothing to load
+    router.borrow("c")
+    router.loaded()
+    router.end("c")
+    router.at(50.0 + 2 * DELAY_S)
+    assert units(router) == ["u-m", "u-own", "u-m", "u-own"]
+
+
 def test_a_link_that_does_not_ask_for_it_leaves_things_as_they_are(displaced):
     router = displaced(restore=False)
     router.at(1000.0)
