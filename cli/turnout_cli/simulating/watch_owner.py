@@ -69,6 +69,8 @@ class OwnerWatch:
         self._used: dict[str, int] = {}
         """Lease → how many requests were lent under it in all."""
         self._came_back: set[Ticket] = set()
+        self._decided = False
+        """In this step the master has spoken, or a slot has come free."""
         self._asking = False
         self._untold = False
         """Something has changed since the last event."""
@@ -92,6 +94,7 @@ class OwnerWatch:
             for lease in answer.leases:  # "lease_refused/not_an_owner"
                 expected.add(Outcome.LEASE_REFUSED, answer.model, lease.helper)
             return
+        self._decided = True
         if (answer.epoch, answer.seq) < self._stamp:
             return  # "a lower (epoch, seq) is ignored"
         self._stamp = answer.epoch, answer.seq
@@ -141,6 +144,8 @@ class OwnerWatch:
             raise self._broken(ticket, f"is lent under {lease.id}, under which one came back since the master spoke")
         if (out := self._at(held.lease)) >= held.lease.slots:
             raise self._broken(ticket, f"is lent beside {out} others under {lease.id}, slots {held.lease.slots}")
+        if out and not self._may_queue_there:
+            raise self._broken(ticket, f"is lent behind {out} others at {lease.helper}, and the master was not asked")
         if self._is_used_up(held.lease):
             raise self._broken(ticket, f"is one too many under {lease.id}, requests {held.lease.requests}")
 
@@ -171,6 +176,7 @@ class OwnerWatch:
 
     def _takes_out(self, ticket: Ticket, now: float) -> Lease:
         """It is not at its helper any more, which begins the next one if this was the first."""
+        self._decided = True
         queue = [other for other, out in self.out.items() if out.lease.helper == self.out[ticket].lease.helper]
         gone = self.out.pop(ticket)
         if queue[0] is ticket and len(queue) > 1:
@@ -219,7 +225,7 @@ class OwnerWatch:
 
     def heard(self) -> None:
         """The event has its answer, or will have none."""
-        self._asking = False
+        self._asking, self._decided = False, True
 
     # After each step
 
@@ -235,13 +241,15 @@ class OwnerWatch:
             if held.until <= late:
                 raise Broken(f"{self._name} keeps {held.lease.id}, which ended at {held.until:.3f}")
             self._check_use(held, waits, now)
+        self._decided = False
 
     def _check_use(self, held: _Held, waits: Iterable[Ticket], now: float) -> None:
         """Spec: The owner lends held requests up to the lease's slot count."""
         lease = held.lease
         if held.rests or self._is_used_up(lease) or self._chooses(lease) or now >= held.until:
             return
-        if self._at(lease) < lease.slots:
+        out = self._at(lease)
+        if out < lease.slots and (not out or self._may_queue_there):
             for ticket in waits:
                 if self._could_go(ticket, lease):
                     raise self._broken(ticket, f"waits although {lease.id} has a free slot at {lease.helper}")
@@ -292,6 +300,11 @@ class OwnerWatch:
     def _chooses(self, lease: Lease) -> bool:
         """The order is not that of arrival."""
         return self._lending.first_that_gains and lease.kind is LeaseKind.PRICED
+
+    @property
+    def _may_queue_there(self) -> bool:
+        """With one lease, "a new request does not go behind another one at a helper before the master has decided"."""
+        return self._decided or self._lending.max_helpers > 1
 
     def _could_go(self, ticket: Ticket, lease: Lease) -> bool:
         return ticket not in self._came_back and self._may_go(ticket, lease)
