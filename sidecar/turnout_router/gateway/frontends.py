@@ -10,7 +10,6 @@ Invariants:
 * A request and its dry-run are decided by the same code from the same facts (`facts_of` and `routing.read` agree).
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -137,8 +136,9 @@ def facts_of(
     *,
     caller: Caller,
     request_id: str,
+    now: float,
 ) -> Facts:
-    """What rules see of a request that was parsed already."""
+    """What rules see of a request that was parsed already. `now`: wall clock."""
     body = facts.body
     return Facts(
         path=path.path,
@@ -155,7 +155,7 @@ def facts_of(
         output_tokens=facts.max_tokens,
         user=_user_in_form(facts, raw) if body is None else bodies.user_of(body),
         metadata={} if body is None else bodies.metadata_of(body),
-        at=time.time(),
+        at=now,
         request_id=request_id,
         body=body,
     )

@@ -133,7 +133,13 @@ def _by_rules(router: "Router", asking: Asking, record: RequestRecord, chain: Ch
         raise errors.Forbidden(f"this API key may not use model '{chain.model_name}'")
     table, frontends = router.registry.table, router.frontends
     facts = facts_of(
-        asking.request, asking.path, asking.facts, asking.body, caller=caller, request_id=record.request_id
+        asking.request,
+        asking.path,
+        asking.facts,
+        asking.body,
+        caller=caller,
+        request_id=record.request_id,
+        now=record.ts,
     )
     inflight = partial(_inflight, router, table)
     decision = decide(frontends.snapshot, chain, facts, inflight=inflight, means=frontends.means.values)
