@@ -8,6 +8,7 @@ from typing import Final
 from turnout_api.config import LinkConfig
 from turnout_api.lending import ModelRef
 from turnout_api.wire import LentStopped, StopLent
+from turnout_router.gateway.lent import Stopped
 from turnout_router.lending.job import Borrow
 
 STOP_LIMIT_S: Final = 3.0
@@ -23,10 +24,12 @@ class Borrowed:
 
     def __init__(self) -> None:
         self._running: dict[asyncio.Task[object], tuple[str, str]] = {}
+        self._stopped = Stopped()
 
     @contextmanager
     def serving(self, request_id: str, lease: str) -> Iterator[None]:
-        """The current task serves this request."""
+        """The current task serves this request. Raises HandedBack when it was stopped before it arrived."""
+        self._stopped.refuse(request_id, lease)
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a handler runs in a task
         self._running[task] = request_id, lease
@@ -37,6 +40,7 @@ class Borrowed:
 
     async def stop(self, asked: StopLent) -> LentStopped:
         """End it; returns when its backend has been let go. Raises StillRunning."""
+        self._stopped.add(asked)
         meant = [
             task
             for task, (request_id, lease) in self._running.items()

@@ -7,6 +7,7 @@ A backend's own 409 has no such header and is an answer like any other.
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -45,6 +46,8 @@ from turnout_router.upstream.whole import WholeAnswer, whole
 STOP_TIMEOUT_S: Final = 5.0
 """So long the owner waits to hear that its lent request no longer runs; then it runs it, and says so in the log."""
 MAX_LENT_ANSWER_BYTES: Final = 256 * 1024 * 1024
+MAX_REMEMBERED: Final = 10_000
+"""Lent requests of which something is still known after their end, for a message that comes late."""
 CONFLICT: Final = 409
 
 RETURNED: Final = "returned"
@@ -72,6 +75,28 @@ class Answered:
     response: UpstreamResponse
     lent_to: str
     """Name of the helper's node."""
+
+
+class Stopped:
+    """Lent requests whose owner took them back. One that arrives only now is too late: its owner runs it by now.
+
+    A request and the message that stops it are on their way by two connections, and either may arrive first. The oldest
+    are forgotten: nothing is that long on its way.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str], None] = OrderedDict()
+
+    def add(self, asked: StopLent) -> None:
+        """It is stopped, wherever it is."""
+        self._known[asked.request_id, asked.lease] = None
+        if len(self._known) > MAX_REMEMBERED:
+            self._known.popitem(last=False)
+
+    def refuse(self, request_id: str, lease: str) -> None:
+        """One arrives. Raises HandedBack when it is too late."""
+        if (request_id, lease) in self._known or (request_id, "") in self._known:
+            raise HandedBack(STOPPED)
 
 
 class Lender(Protocol):

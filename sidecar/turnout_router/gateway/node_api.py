@@ -148,8 +148,11 @@ class NodeApi:
         lease = request.headers.get(BORROWED_HEADER)
         if lease is None:
             return await self._answer(request, record, None)
-        with self._router.borrowed.serving(record.request_id, lease):
-            return await self._answer(request, record, lease)
+        try:
+            with self._router.borrowed.serving(record.request_id, lease):
+                return await self._answer(request, record, lease)
+        except HandedBack as back:  # it was stopped before it arrived
+            return handed_back_response(back)
 
     async def _answer(self, request: web.Request, record: RequestRecord, lease: str | None) -> web.StreamResponse:
         """Serve it; `lease` = it is borrowed."""

@@ -28,10 +28,12 @@ from turnout_router.gateway.attempt import STAGE_UNSENT, AttemptFailed, Outgoing
 from turnout_router.gateway.exchange import Exchanges
 from turnout_router.gateway.lent import (
     MAX_LENT_ANSWER_BYTES,
+    MAX_REMEMBERED,
     REFUSED,
     STOPPED,
     Answered,
     HandedBack,
+    Stopped,
     handed_back,
 )
 from turnout_router.lending.effects import Admitted, RelayRefused
@@ -49,8 +51,6 @@ from turnout_router.upstream.whole import WholeAnswer, whole
 
 HELPER_STOP_TIMEOUT_S: Final = 4.0
 """Less than the owner waits for the same news."""
-MAX_REMEMBERED: Final = 10_000
-"""Relays whose helper is remembered after their end, for an owner that asks late."""
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +82,8 @@ class Relays:
         self._peers = peers
         self._suspect = suspect
         self._helpers: OrderedDict[str, ModelRef] = OrderedDict()
+        """Also after the end of a relay, for an owner that asks late."""
+        self._stopped = Stopped()
 
     async def lend(self, lease: str, model: str, request: Outgoing, began: Callable[[], None]) -> Answered:
         """As `Lender`, for a model of the master's own node."""
@@ -94,6 +96,7 @@ class Relays:
 
         `owner` is what the caller says: its node must be the lease's, its model is for the log.
         """
+        self._stopped.refuse(request.request_id, lease)
         admission = self._service.admit(lease, owner.node, request.request_id, model=owner.model)
         if isinstance(admission, RelayRefused):
             raise HandedBack(REFUSED, admission.reason)
@@ -125,6 +128,7 @@ class Relays:
 
     async def stop_lent(self, asked: StopLent) -> LentStopped:
         """End a relay, and the request at its helper. Raises PeerFailed when the helper cannot be asked."""
+        self._stopped.add(asked)
         relayed = self._service.relayed(asked.request_id)
         if relayed is not None:
             if not relayed.stop.done():
