@@ -5,7 +5,7 @@ import sys
 
 from turnout_api.durations import parse_duration
 from turnout_operator.children import RouterPods
-from turnout_operator.main import RESYNC_S, Options, run
+from turnout_operator.main import RESYNC_S, Options, Webhook, run
 from turnout_operator.routerpod import DEFAULT_RESOURCES, DRAIN_TIMEOUT_S, RouterImage, parse_resources, router_image
 
 
@@ -34,6 +34,13 @@ def main() -> int:
     parser.add_argument(
         "--drain-timeout", type=parse_duration, default=DRAIN_TIMEOUT_S, metavar="10m", help="for requests that run"
     )
+    parser.add_argument("--webhook", default="", metavar="NAME", help="the MutatingWebhookConfiguration to serve")
+    parser.add_argument("--webhook-secret", default="turnout-webhook", help="where its certificates are kept")
+    parser.add_argument("--webhook-service", default="turnout", help="the Service by which the API server calls")
+    parser.add_argument("--webhook-namespace", default="", help="of the Service and the Secret")
+    parser.add_argument("--webhook-name", action="append", default=[], help="another name or address of the server")
+    parser.add_argument("--webhook-host", default="0.0.0.0", help="where it listens (0.0.0.0)")  # noqa: S104 - in a pod
+    parser.add_argument("--webhook-port", type=int, default=9443, help="0 = any free port (9443)")
     options = parser.parse_args()
     return run(
         Options(
@@ -41,12 +48,27 @@ def main() -> int:
             resync_s=options.resync_interval,
             health_host=options.health_host,
             health_port=options.health_port,
+            webhook=_webhook(options),
             pods=RouterPods(
                 image=RouterImage(options.router_image, options.router_pull_policy, options.router_resources),
                 drain_timeout_s=max(1, round(options.drain_timeout)),
                 pull_secrets=tuple(options.router_pull_secret),
             ),
         )
+    )
+
+
+def _webhook(options: argparse.Namespace) -> Webhook | None:
+    if not options.webhook:
+        return None
+    service = f"{options.webhook_service}.{options.webhook_namespace}.svc"
+    return Webhook(
+        configuration=options.webhook,
+        namespace=options.webhook_namespace,
+        secret=options.webhook_secret,
+        names=(service, *options.webhook_name),
+        host=options.webhook_host,
+        port=options.webhook_port,
     )
 
 

@@ -92,7 +92,7 @@ class Api:
 
     async def read_state(self, namespace: str) -> tuple[Kept, str]:
         """What is remembered, and the resourceVersion to give back with `write_state`; empty = there is none."""
-        secret = await self._secret(namespace, STATE_SECRET)
+        secret = await self.secret(namespace, STATE_SECRET)
         return (
             (Kept(), "") if secret is None else (load(secret.get("data") or {}), secret["metadata"]["resourceVersion"])
         )
@@ -102,16 +102,13 @@ class Api:
         metadata = {"name": STATE_SECRET, "namespace": namespace, "labels": LABELS}
         body: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
         body["data"] = dump(kept)
-        path = f"/api/v1/namespaces/{namespace}/secrets"
-        if not version:
-            await self._request("POST", path, body)
-            return
-        metadata["resourceVersion"] = version
-        await self._request("PUT", f"{path}/{STATE_SECRET}", body)
+        if version:
+            metadata["resourceVersion"] = version
+        await self.write_secret(body)
 
     async def router_secrets(self, namespace: str, nodes: list[str]) -> dict[str, dict[str, Any]]:
         """Those that are there, by name of RouterNode. Read one by one: a list would need the right to see all Secrets."""
-        found = {node: await self._secret(namespace, router_secret(node)) for node in nodes}
+        found = {node: await self.secret(namespace, router_secret(node)) for node in nodes}
         return {node: secret for node, secret in found.items() if secret is not None}
 
     async def apply_secret(self, manifest: Mapping[str, Any]) -> None:
@@ -166,22 +163,48 @@ class Api:
         """Of (Secret, key) pairs those whose Secret has `KEY-previous` too."""
         found = set()
         for name, key in references:
-            secret = await self._secret(namespace, name)
+            secret = await self.secret(namespace, name)
             if secret is not None and f"{key}-previous" in (secret.get("data") or {}):
                 found.add((name, key))
         return found
 
     async def secret_value(self, namespace: str, reference: SecretKeyRef) -> str | None:
         """One value of a Secret; None = there is none."""
-        secret = await self._secret(namespace, reference.name)
+        secret = await self.secret(namespace, reference.name)
         value = None if secret is None else (secret.get("data") or {}).get(reference.key)
         return None if value is None else base64.b64decode(value).decode("utf-8", "replace").strip()
+
+    async def trust(self, webhook: str, authorities: str) -> None:
+        """Have the API server trust these for the webhooks of a MutatingWebhookConfiguration. Raises LookupError when there is none."""
+        path = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{webhook}"
+        try:
+            found = await self._request("GET", path)
+        except ApiError as error:
+            if error.status == 404:
+                raise LookupError(f"there is no MutatingWebhookConfiguration {webhook}") from error
+            raise
+        trusted = base64.b64encode(authorities.encode()).decode()
+        hooks = found.get("webhooks") or []
+        if any(hook["clientConfig"].get("caBundle") != trusted for hook in hooks):
+            told = [{"name": hook["name"], "clientConfig": {"caBundle": trusted}} for hook in hooks]
+            kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration"}
+            await self._apply(path, kind | {"metadata": {"name": webhook}, "webhooks": told})
+
+    async def write_secret(self, manifest: Mapping[str, Any]) -> None:
+        """Create it, or replace the one of the same resourceVersion."""
+        metadata = manifest["metadata"]
+        path = f"/api/v1/namespaces/{metadata['namespace']}/secrets"
+        if "resourceVersion" in metadata:
+            await self._request("PUT", f"{path}/{metadata['name']}", manifest)
+        else:
+            await self._request("POST", path, manifest)
 
     @staticmethod
     def _of_kind(namespace: str, kind: str) -> str:
         return f"/apis/{API_VERSION}/namespaces/{namespace}/{KINDS[kind].plural}"
 
-    async def _secret(self, namespace: str, name: str) -> dict[str, Any] | None:
+    async def secret(self, namespace: str, name: str) -> dict[str, Any] | None:
+        """A whole Secret; None = there is none."""
         try:
             return await self._request("GET", f"/api/v1/namespaces/{namespace}/secrets/{name}")
         except ApiError as error:

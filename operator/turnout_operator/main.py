@@ -6,14 +6,19 @@ SIGTERM or Ctrl-C ends it; a round that is cut off is made good by the next star
 import asyncio
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 import aiohttp
 
+from turnout_operator.admission.injector import Injector
+from turnout_operator.admission.keeper import Keeper, server_context
+from turnout_operator.admission.server import serve_admission
 from turnout_operator.api import SERVICE_ACCOUNT, Api, ApiError
 from turnout_operator.children import RouterPods
 from turnout_operator.health import serve_health
+from turnout_operator.injection import Nodes
 from turnout_operator.nudge import Nudger
 from turnout_operator.rounds import Rounds
 from turnout_operator.watch import watch
@@ -33,6 +38,22 @@ class OperatorRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Webhook:
+    """Where the webhook is, and what is called how."""
+
+    configuration: str
+    """The MutatingWebhookConfiguration."""
+    namespace: str
+    """Of `secret` and of the Service."""
+    secret: str
+    """Holds certificates; it is made."""
+    names: tuple[str, ...]
+    """Under which the API server calls."""
+    host: str = "0.0.0.0"  # noqa: S104 - the API server calls from outside the pod
+    port: int = 9443
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """How the operator runs."""
 
@@ -43,6 +64,8 @@ class Options:
     health_port: int = 8080
     pods: RouterPods = field(default_factory=RouterPods)
     """How it runs and injects routers."""
+    webhook: Webhook | None = None
+    """None = sidecars come by `turnout inject`."""
 
 
 def run(options: Options) -> int:
@@ -71,8 +94,12 @@ def _own_namespace() -> tuple[str]:
 
 
 async def _operate(options: Options, namespaces: Sequence[str]) -> None:
-    async with await Api.connect() as api, aiohttp.ClientSession() as session:
-        rounds = Rounds(api, Nudger(session, api.secret_value), options.pods)
+    async with await Api.connect() as api, aiohttp.ClientSession() as session, AsyncExitStack() as down:
+        judged: dict[str, Nodes] = {}
+        rounds = Rounds(api, Nudger(session, api.secret_value), options.pods, judged=judged.__setitem__)
+        if options.webhook is not None:
+            injector = Injector(namespaces, options.pods, judged, rounds.look)
+            await down.enter_async_context(_admitting(options.webhook, injector, api))
         workers = {name: Worker(name, rounds.run, resync_s=options.resync_s) for name in namespaces}
         stale_s = _STALE_AFTER_RESYNCS * options.resync_s
         async with serve_health(
@@ -81,6 +108,28 @@ async def _operate(options: Options, namespaces: Sequence[str]) -> None:
             log.info("watches %s, health on port %d", ", ".join(namespaces), port)
             await _until_kinds_are_served(api)
             await _work(workers)
+
+
+@asynccontextmanager
+async def _admitting(webhook: Webhook, injector: Injector, api: Api) -> AsyncIterator[None]:
+    """Serve the webhook until the end of the block."""
+    context = server_context()
+    keeper = Keeper(
+        api,
+        context,
+        namespace=webhook.namespace,
+        secret=webhook.secret,
+        webhook=webhook.configuration,
+        names=webhook.names,
+    )
+    async with serve_admission(injector, context, host=webhook.host, port=webhook.port) as port:
+        log.info("webhook %s on port %d", webhook.configuration, port)
+        task = asyncio.create_task(keeper.run(), name="certificates")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 async def _work(workers: dict[str, Worker]) -> None:

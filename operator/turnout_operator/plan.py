@@ -84,15 +84,7 @@ def token_references(objects: Iterable[Manifest], kept: Kept) -> set[tuple[str, 
 
 def plan(observed: Observed, now: datetime, pods: RouterPods = RouterPods()) -> Plan:  # noqa: B008 - frozen
     """Decide on everything. `pods`: how routers are run."""
-    manifests = _in_order_of_creation(observed.objects)
-    declared = [declare(_bare(manifest)) for manifest in manifests]
-    resolution = resolve(
-        declared,
-        placement=InCluster(observed.previous_tokens),
-        generation=0,
-        last_accepted=observed.kept.last_accepted,
-        ledger=observed.kept.ledger,
-    )
+    manifests, declared, resolution = _judged(observed)
     fitting = {name: config for name, config in resolution.configs.items() if not deliver.is_too_large(config)}
     issued = _issued(fitting, observed.kept.routers, declared, int(now.timestamp()))
     configs = {
@@ -132,6 +124,24 @@ def plan(observed: Observed, now: datetime, pods: RouterPods = RouterPods()) -> 
         ),
         known=Nodes.of(resolution),
     )
+
+
+def nodes_of(observed: Observed) -> Nodes:
+    """What pods may be labelled with, and nothing else."""
+    return Nodes.of(_judged(observed)[2])
+
+
+def _judged(observed: Observed) -> tuple[list[Manifest], list[Declared], Resolution]:
+    manifests = _in_order_of_creation(observed.objects)
+    declared = [declare(_bare(manifest)) for manifest in manifests]
+    resolution = resolve(
+        declared,
+        placement=InCluster(observed.previous_tokens),
+        generation=0,
+        last_accepted=observed.kept.last_accepted,
+        ledger=observed.kept.ledger,
+    )
+    return manifests, declared, resolution
 
 
 def _urls(node: RouterNode, routers: Sequence[RouterPod]) -> list[str]:

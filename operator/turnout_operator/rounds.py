@@ -8,7 +8,7 @@ from turnout_operator.api import Api, ApiError
 from turnout_operator.children import RouterPods
 from turnout_operator.injection import Nodes
 from turnout_operator.nudge import Nudger
-from turnout_operator.plan import Observed, Plan, plan, token_references
+from turnout_operator.plan import Observed, Plan, nodes_of, plan, token_references
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +53,11 @@ class Rounds:
         if self._nudger.reached(namespace) != before:
             writes += await self._round(namespace)  # the statuses say what came of telling
         return writes
+
+    async def look(self, namespace: str) -> Nodes:
+        """The nodes as they are at this moment; nothing is written. Raises ApiError and StateError."""
+        kept, _ = await self._api.read_state(namespace)
+        return nodes_of(Observed(objects=await self._api.objects(namespace), kept=kept, secrets={}))
 
     async def _round(self, namespace: str) -> int:
         # first the state: if another operator writes between the two, ours is refused, not built on what it did not see

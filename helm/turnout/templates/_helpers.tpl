@@ -15,6 +15,11 @@
 {{- end -}}
 {{- end -}}
 
+{{/* Of what has no namespace: two releases of one name do not meet. */}}
+{{- define "turnout.clusterName" -}}
+{{- printf "%s-%s" (include "turnout.fullname" .) .Release.Namespace | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
 {{- define "turnout.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "turnout.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}

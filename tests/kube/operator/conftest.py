@@ -89,7 +89,9 @@ class Objects:
 class Operator:
     """One process."""
 
-    def __init__(self, cluster: Any, namespace: str, log: Path, kubeconfig: Path, resync: str) -> None:
+    def __init__(
+        self, cluster: Any, namespace: str, log: Path, kubeconfig: Path, resync: str, more: tuple[str, ...]
+    ) -> None:
         self._log = log
         with log.open("a") as out:
             self._process = subprocess.Popen(
@@ -103,6 +105,7 @@ class Operator:
                     "0",
                     "--resync-interval",
                     resync,
+                    *more,
                 ],
                 env=os.environ | cluster.environment | {"KUBECONFIG": str(kubeconfig)},
                 stderr=out,
@@ -156,8 +159,9 @@ def start(crds, namespace, tmp_path) -> Iterator[Any]:
     """Starts an operator for the test's namespace; the test may stop it and start another. `start.NEVER` is an interval."""
     running: list[Operator] = []
 
-    def start(kubeconfig: Path = crds.kubeconfig, resync: str = RESYNC) -> Operator:
-        running.append(Operator(crds, namespace, tmp_path / f"operator-{len(running)}.log", kubeconfig, resync))
+    def start(*more: str, kubeconfig: Path = crds.kubeconfig, resync: str = RESYNC) -> Operator:
+        log = tmp_path / f"operator-{len(running)}.log"
+        running.append(Operator(crds, namespace, log, kubeconfig, resync, more))
         return running[-1]
 
     start.NEVER = NEVER
@@ -181,7 +185,7 @@ class Manifests:
     }
 
     urls: ClassVar[dict[str, str]] = {
-        name: f"http://127.0.0.1:{port}" for port, name in enumerate(("master", "gpu-a", "gpu-b"), 1)
+        name: f"http://127.0.0.1:{port}" for port, name in enumerate(("master", "gpu-a", "gpu-b", "gpu-late"), 1)
     }
     """Nobody listens there."""
 
@@ -214,6 +218,10 @@ class Manifests:
                 del manifest["spec"]["publicURL"]
         return found
 
+    @staticmethod
+    def yaml(*manifests: dict[str, Any]) -> str:
+        return yaml.safe_dump_all(manifests)
+
     def pod(self, name: str, node: str) -> dict[str, Any]:
         """Of a node, without its sidecar."""
         metadata = {"name": name, "labels": {"turnout.dev/node": node}}
@@ -232,3 +240,45 @@ class Manifests:
     @staticmethod
     def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
         return {"apiVersion": API, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.fixture(scope="module")
+def release(cluster, pytestconfig, tmp_path_factory):
+    """Installs the chart into a namespace and uninstalls it: helm, as a person runs it. Definitions go at the end."""
+    home = tmp_path_factory.mktemp("helm")
+    environment = cluster.environment | {f"HELM_{name}_HOME": str(home / name) for name in ("CACHE", "CONFIG", "DATA")}
+
+    def helm(*arguments: str) -> str:
+        done = subprocess.run(["helm", *arguments], capture_output=True, text=True, env=environment, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    class Release:
+        @staticmethod
+        def install(namespace: str, *values: str) -> str:
+            chart = str(pytestconfig.rootpath / "helm" / "turnout")
+            # definitions that another test applied are taken over
+            settings = ["--take-ownership", *(part for value in values for part in ("--set", value))]
+            return helm("install", "turnout", chart, "--namespace", namespace, *settings)
+
+        @staticmethod
+        def account(namespace: str, folder: Path) -> Path:
+            """A kubeconfig of the chart's service account."""
+            return as_service_account(cluster, namespace, folder)
+
+        @staticmethod
+        def uninstall(namespace: str) -> str:
+            return helm("uninstall", "turnout", "--namespace", namespace)
+
+    return Release
+
+
+def as_service_account(cluster, namespace: str, folder: Path) -> Path:
+    """A kubeconfig of the chart's service account."""
+    token = cluster.kubectl("create", "token", "turnout", "-n", namespace).stdout.strip()
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    for user in config["users"]:
+        user["user"] = {"token": token}
+    path = folder / "service-account.kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    return path

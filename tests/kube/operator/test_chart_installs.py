@@ -1,40 +1,10 @@
 """The chart in a real cluster: it installs, its pod is admitted under the strictest standard, its rights suffice and no more."""
 
-import subprocess
-from pathlib import Path
-
 import pytest
-import yaml
 
 from turnout_api.resources import KINDS
 
 DEFINITIONS = [f"{kind.plural}.turnout.dev" for kind in KINDS.values()]
-
-
-@pytest.fixture(scope="module")
-def release(cluster, pytestconfig, tmp_path_factory):
-    """Installs the chart into a namespace and uninstalls it: helm, as a person runs it. Definitions go at the end."""
-    home = tmp_path_factory.mktemp("helm")
-    environment = cluster.environment | {f"HELM_{name}_HOME": str(home / name) for name in ("CACHE", "CONFIG", "DATA")}
-
-    def helm(*arguments: str) -> str:
-        done = subprocess.run(["helm", *arguments], capture_output=True, text=True, env=environment, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    class Release:
-        @staticmethod
-        def install(namespace: str, *values: str) -> str:
-            chart = str(pytestconfig.rootpath / "helm" / "turnout")
-            # definitions that another test applied are taken over
-            settings = ["--take-ownership", *(part for value in values for part in ("--set", value))]
-            return helm("install", "turnout", chart, "--namespace", namespace, *settings)
-
-        @staticmethod
-        def uninstall(namespace: str) -> str:
-            return helm("uninstall", "turnout", "--namespace", namespace)
-
-    return Release
 
 
 def test_it_installs_and_its_pod_is_admitted_under_the_restricted_standard(cluster, namespace, release, until):
@@ -63,7 +33,7 @@ def test_the_rights_of_the_chart_suffice_for_the_operator(objects, release, mani
     release.install(objects.namespace)
     objects.apply(*manifests.all())
 
-    operator = start(as_service_account(objects.cluster, objects.namespace, tmp_path))
+    operator = start(kubeconfig=release.account(objects.namespace, tmp_path))
 
     assert objects.accepted("routinglink", "a-to-b")["status"] == "True"
     objects.apply(*manifests.in_cluster())
@@ -99,14 +69,3 @@ def test_the_operator_may_do_nothing_else(objects, release, action):
 
     assert answer.stdout.strip() == "no"
     release.uninstall(objects.namespace)
-
-
-def as_service_account(cluster, namespace: str, folder: Path) -> Path:
-    """A kubeconfig of the chart's service account."""
-    token = cluster.kubectl("create", "token", "turnout", "-n", namespace).stdout.strip()
-    config = yaml.safe_load(cluster.kubeconfig.read_text())
-    for user in config["users"]:
-        user["user"] = {"token": token}
-    path = folder / "service-account.kubeconfig"
-    path.write_text(yaml.safe_dump(config))
-    return path

@@ -34,8 +34,8 @@ def test_the_chart_has_no_lint(helm):
     helm("lint", "--strict")
 
 
-def test_by_default_it_brings_the_kinds_and_rights_in_its_own_namespace_only(helm):
-    found = objects(helm("template", "turnout", "--namespace", "gpus"))
+def test_without_its_webhook_it_brings_the_kinds_and_rights_in_its_own_namespace_only(helm):
+    found = objects(helm("template", "turnout", "--namespace", "gpus", "--set", "webhook.enabled=false"))
 
     assert sum(kind == CRD for kind, _ in found) == len(KINDS)
     assert {key for key in found if key[0] != CRD} == {
@@ -48,10 +48,33 @@ def test_by_default_it_brings_the_kinds_and_rights_in_its_own_namespace_only(hel
     assert args[-1] == "--namespace=gpus"
 
 
+def test_its_webhook_asks_about_labelled_pods_of_watched_namespaces_only(helm):
+    found = objects(helm("template", "t", "--namespace", "system", "--set", "watchNamespaces={a,b}"))
+
+    [hook] = found["MutatingWebhookConfiguration", "/t-turnout-system"]["webhooks"]
+    assert hook["namespaceSelector"]["matchExpressions"][0]["values"] == ["a", "b"]
+    keys = {term["key"]: term["operator"] for term in hook["objectSelector"]["matchExpressions"]}
+    assert keys["turnout.dev/node"] == "Exists"
+    assert keys["turnout.dev/router"] == "DoesNotExist"
+    [rule] = found["ClusterRole", "/t-turnout-system"]["rules"]
+    assert (rule["resourceNames"], rule["verbs"]) == (["t-turnout-system"], ["get", "patch"])
+
+
+def test_what_happens_without_the_operator_is_for_the_values_to_say(helm):
+    found = objects(helm("template", "t", "--set", "webhook.failurePolicy=Ignore"))
+
+    [hook] = found["MutatingWebhookConfiguration", "/t-turnout-default"]["webhooks"]
+    assert hook["failurePolicy"] == "Ignore"
+
+
 def test_each_watched_namespace_gets_a_role_for_the_one_service_account(helm):
     found = objects(helm("template", "t", "--namespace", "system", "--set", "watchNamespaces={a,b}"))
 
-    assert sorted(name for kind, name in found if kind == "Role") == ["a/t-turnout", "b/t-turnout"]
+    assert sorted(name for kind, name in found if kind == "Role") == [
+        "a/t-turnout",
+        "b/t-turnout",
+        "system/t-turnout-webhook",
+    ]
     for namespace in ("a", "b"):
         subjects = found["RoleBinding", f"{namespace}/t-turnout"]["subjects"]
         assert subjects == [{"kind": "ServiceAccount", "name": "t-turnout", "namespace": "system"}]
@@ -101,6 +124,7 @@ def test_labels_of_pods_do_not_take_the_selectors_place(helm):
         ("image.digest=sha256:12", "digest"),
         ("replicas=2", "replicas"),
         ("router.drainTimeout=soon", "drainTimeout"),
+        ("webhook.failurePolicy=Maybe", "failurePolicy"),
         ("watchNamespaces={Upper}", "watchNamespaces"),
         ("resyncInterval=0s", "resyncInterval"),
         ("crds.keep=maybe", "keep"),
