@@ -89,9 +89,7 @@ class Objects:
 class Operator:
     """One process."""
 
-    def __init__(
-        self, cluster: Any, namespace: str, log: Path, kubeconfig: Path, resync: str, more: tuple[str, ...]
-    ) -> None:
+    def __init__(self, cluster: Any, namespace: str, log: Path, *more: str, kubeconfig: Path, resync: str) -> None:
         self._log = log
         with log.open("a") as out:
             self._process = subprocess.Popen(
@@ -161,7 +159,7 @@ def start(crds, namespace, tmp_path) -> Iterator[Any]:
 
     def start(*more: str, kubeconfig: Path = crds.kubeconfig, resync: str = RESYNC) -> Operator:
         log = tmp_path / f"operator-{len(running)}.log"
-        running.append(Operator(crds, namespace, log, kubeconfig, resync, more))
+        running.append(Operator(crds, namespace, log, *more, kubeconfig=kubeconfig, resync=resync))
         return running[-1]
 
     start.NEVER = NEVER

@@ -26,7 +26,7 @@ def webhook(objects, release, start, tmp_path, until):
     class Webhook:
         def start(self):
             operator = start(*options, kubeconfig=account, resync=start.NEVER)
-            until(lambda: self.authorities(), "nobody said whom to trust")
+            until(self.authorities, "nobody said whom to trust")
             operator.more_rounds(0)
             return operator
 

@@ -1,13 +1,17 @@
 """A namespace in memory: what `plan` says is carried out on it, as the API server would."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from turnout_api.resolve import declare, resolve
 from turnout_operator.children import key_of
+from turnout_operator.injection import How, Injected, Nodes, inject
+from turnout_operator.placement import InCluster
 from turnout_operator.plan import Observed, Plan, plan
+from turnout_operator.routerpod import RouterImage
 from turnout_operator.state import Kept
 
 Manifest = dict[str, Any]
@@ -104,3 +108,42 @@ def specs() -> Any:
         slave = staticmethod(slave)
 
     return Specs
+
+
+CLUSTER_TOKEN = {"name": "cluster-token", "key": "token"}
+CLUSTER_MASTER = {"role": "Master", "tokenSecretRef": CLUSTER_TOKEN}
+
+
+def injectable(**spec: Any) -> dict[str, Any]:
+    backend = {"name": "llama", "family": "LlamaCpp", "url": "http://127.0.0.1:8081"}
+    model = {"id": "m", "backend": "llama"}
+    shared = {"role": "Slave", "masterRef": {"name": "master"}, "tokenSecretRef": CLUSTER_TOKEN}
+    return shared | {"backends": [backend], "models": [model]} | spec
+
+
+@dataclass
+class Injector:
+    """Injects into pods of one namespace."""
+
+    specs: dict[str, dict[str, Any]]
+
+    def nodes(self) -> Nodes:
+        manifests = [
+            {"apiVersion": "turnout.dev/v1alpha1", "kind": "RouterNode", "metadata": {"name": name}, "spec": spec}
+            for name, spec in self.specs.items()
+        ]
+        return Nodes.of(resolve([declare(m) for m in manifests], placement=InCluster(), generation=0))
+
+    def __call__(self, template: dict[str, Any], *, key: str = "key", drain_timeout_s: int = 600) -> Injected:
+        how = How(RouterImage("router:1"), drain_key=key, drain_timeout_s=drain_timeout_s)
+        return inject(template, self.nodes(), how)
+
+
+@pytest.fixture(scope="session")
+def injecting() -> Any:
+    """A master, gpu-a as `spec` says, gpu-b: `injecting(**spec)` gives a function that injects."""
+
+    def make(**spec: Any) -> Injector:
+        return Injector({"master": CLUSTER_MASTER, "gpu-a": injectable(**spec), "gpu-b": injectable()})
+
+    return make
