@@ -19,6 +19,7 @@ from turnout_api.config import PriceConfig, RouterConfig
 from turnout_api.routing import CannotCompile, Catalog, Explanation, Facts, Place, Routing, compile_snapshot
 from turnout_api.routing import body as bodies
 from turnout_api.routing.balance import Balance
+from turnout_api.routing.conditions import COST_CONDITIONS
 from turnout_api.routing.explain import explain
 from turnout_api.routing.facts import estimated_tokens, lower_case
 from turnout_api.routing.snapshot import Snapshot
@@ -35,6 +36,9 @@ from turnout_router.startable import RouterRefused
 MAX_USER_BYTES = 1024
 """Of the field `user` in a form."""
 
+_BY_SIZE = COST_CONDITIONS | {"minInputTokens", "maxInputTokens"}
+EVERYTHING = _BY_SIZE | {"headers"}
+
 Prices = Mapping[str, tuple[PriceConfig, ...]]
 
 
@@ -47,6 +51,8 @@ class Frontends:
         self._prices: Prices = {}
         self._table: RoutingTable | None = None
         self.snapshot: Snapshot = self.compiled(config)
+        self.looks_at = _looked_at(self.snapshot)
+        """Conditions that some rule has: what no rule looks at is not read out of requests."""
         self.pools: Balance[str] = Balance()
         """Turns and latencies of pools' members; what is in flight is counted by endpoint."""
         self.means = Means()
@@ -60,7 +66,7 @@ class Frontends:
 
     def reconfigure(self, config: RouterConfig, snapshot: Snapshot) -> None:
         """Take a configuration, and the snapshot that `compiled` made of it."""
-        self._config, self.snapshot = config, snapshot
+        self._config, self.snapshot, self.looks_at = config, snapshot, _looked_at(snapshot)
         members = {member.model for pool in config.pools for member in pool.members}
         self.pools.keep(members, {pool.name for pool in config.pools})
 
@@ -137,21 +143,26 @@ def facts_of(
     caller: Caller,
     request_id: str,
     now: float,
+    looks_at: frozenset[str] = EVERYTHING,
 ) -> Facts:
-    """What rules see of a request that was parsed already. `now`: wall clock."""
+    """What rules see of a request that was parsed already. `now`: wall clock.
+
+    `looks_at`: the conditions that there are; what is dear to read and not looked at is left out.
+    """
     body = facts.body
+    is_sized = not looks_at.isdisjoint(_BY_SIZE)
     return Facts(
         path=path.path,
         model=facts.model,
         capability=path.capability,
-        headers=lower_case(request.headers),
+        headers=lower_case(request.headers) if "headers" in looks_at else {},
         client="" if caller.is_gateway else caller.name,
         roles=caller.roles,
         stream=facts.stream,
         has_images=facts.has_images,
         has_tools=facts.has_tools,
         has_audio=facts.has_audio,
-        input_tokens=None if body is None else estimated_tokens(body),
+        input_tokens=estimated_tokens(body) if body is not None and is_sized else None,
         output_tokens=facts.max_tokens,
         user=_user_in_form(facts, raw) if body is None else bodies.user_of(body),
         metadata={} if body is None else bodies.metadata_of(body),
@@ -159,6 +170,11 @@ def facts_of(
         request_id=request_id,
         body=body,
     )
+
+
+def _looked_at(snapshot: Snapshot) -> frozenset[str]:
+    chains = snapshot.by_name.values()
+    return frozenset(c.name for chain in chains for rule in chain.rules for c in rule.conditions)
 
 
 def _user_in_form(facts: RequestFacts, raw: bytes) -> str | None:

@@ -25,7 +25,7 @@ from turnout_router.families import errors, paths
 from turnout_router.families.errors import ApiFamily, GatewayError
 from turnout_router.families.request import RequestFacts
 from turnout_router.gateway import models_api, selectorless
-from turnout_router.gateway.endpoints import able
+from turnout_router.gateway.endpoints import Key, able, key_of
 from turnout_router.gateway.frontends import facts_of, serving
 from turnout_router.store.records import RequestRecord
 
@@ -140,6 +140,7 @@ def _by_rules(router: "Router", asking: Asking, record: RequestRecord, chain: Ch
         caller=caller,
         request_id=record.request_id,
         now=record.ts,
+        looks_at=frontends.looks_at,
     )
     inflight = partial(_inflight, router, table)
     decision = decide(frontends.snapshot, chain, facts, inflight=inflight, means=frontends.means.values)
@@ -158,28 +159,34 @@ def _by_rules(router: "Router", asking: Asking, record: RequestRecord, chain: Ch
 def _along(
     router: "Router", table: RoutingTable, asking: Asking, outcome: Route, inflight: Callable[[str], list[int]]
 ) -> Iterator[Candidate]:
-    endpoints, policy = router.endpoints, router.config.cluster.endpoint_policy
+    endpoints, policy, clock = router.endpoints, router.config.cluster.endpoint_policy, router.clock
     needs, path = asking.needs, asking.path
+    known: dict[str, list[Endpoint]] = {}
 
     def able_of(model: str) -> list[Endpoint]:
-        found = table.models.get(model)
-        return able(found, needs, path) if found else []
+        if model not in known:
+            found = table.models.get(model)
+            known[model] = able(found, needs, path) if found else []
+        return known[model]
+
+    def serves(model: str) -> bool:
+        return bool(endpoints.inside(able_of(model), clock()))
 
     models = dict.fromkeys(models_in(outcome.targets))
-    endpoints.pass_by((e for model in models for e in able_of(model)), router.clock())
+    if endpoints.ejections.any_ejected():
+        endpoints.pass_by((e for model in models for e in able_of(model)), clock())
     choose = choosing(router.frontends.pools, affinity=asking.conversation, inflight=inflight)
-    tried: set[Endpoint] = set()
-    serves = lambda model: bool(endpoints.inside(able_of(model), router.clock()))  # noqa: E731 - one use, and short
+    tried: set[Key] = set()
     for candidate in expand(outcome.targets, serves=serves, choose=choose):
-        now = router.clock()
+        now = clock()
         inside = endpoints.inside(able_of(candidate.model), now)
         for endpoint in endpoints.order(candidate.model, inside, policy=policy, now=now, affinity=asking.conversation):
-            tried.add(endpoint)
+            tried.add(key_of(endpoint))
             yield table.models[candidate.model], endpoint
     for model in models:
         for endpoint in able_of(model):
-            if endpoint not in tried:
-                tried.add(endpoint)
+            if key_of(endpoint) not in tried:
+                tried.add(key_of(endpoint))
                 yield table.models[model], endpoint
 
 
