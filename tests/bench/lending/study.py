@@ -97,6 +97,31 @@ def pooled_fcfs(jobs: Iterable[StudyJob], speeds: Sequence[float]) -> list[float
     return took
 
 
+def locked_fcfs(jobs: Iterable[StudyJob], helpers: Sequence[float], depth: int) -> list[float]:
+    """Completion seconds, in order of arrival, where the owner (speed 1) hands `depth` jobs to its backend, which never move
+    again, and only what comes beyond them waits for whoever is free first. No decision takes time: the rule at its best.
+    """
+    ordered = sorted(jobs, key=lambda job: job.at)
+    took = [0.0] * len(ordered)
+    pipe: list[float] = []  # when each job of the owner's pipe ends
+    free = [0.0] * len(helpers)
+    for index, job in enumerate(ordered):
+        now = job.at
+        while True:
+            pipe = [end for end in pipe if end > now]
+            helper = next((i for i, at in enumerate(free) if at <= now), None)
+            if len(pipe) < depth:
+                end = max([now, *pipe]) + job.service_s
+                pipe.append(end)
+                break
+            if helper is not None:
+                end = free[helper] = now + job.service_s / helpers[helper]
+                break
+            now = min(*pipe, *free)
+        took[index] = end - job.at
+    return took
+
+
 def makespan_bound(jobs: Sequence[StudyJob], speeds: Sequence[float]) -> float:
     """No policy ends earlier: what arrives from any instant on needs the summed speed, the longest job the fastest node."""
     ordered = sorted(jobs, key=lambda job: job.at)
