@@ -41,7 +41,7 @@ def page(
         for strategy, figures in by_strategy.items():
             parts += [_line(row, strategy, figure) for figure in figures]
             if any(figure.missed for figure in figures) and (text := row.why.get(strategy)):
-                why.append(f"* **{row.what}**, {strategy}: {text}")
+                why.append(f"* **{row.what}**, {strategy}: {' '.join(text.split())}")
     if why:
         parts += ["\n## Why some are missed\n", *why]
     parts += ["\n## One-way links in detail\n", *_details(results.get("one-way", []))]
