@@ -388,7 +388,9 @@ class SimNode:
             self._ended(entry, Ending.SERVED if ok else Ending.FAILED)
         if ok and job.began is not None:
             seconds = self.clock.now() - self.clock.shown(job.began)
-            self.watch.finished(entry.ticket, seconds, exact=not self.machine.was_deaf)
+            counts_hand_over = self.machine.speed(entry.ticket.model).dispatch_s > 0.0  # the router does
+            exact = not (self.machine.was_deaf or counts_hand_over)
+            self.watch.finished(entry.ticket, seconds, exact=exact)
         done = Done(ok, _claimed_work(job.request.arrival.work, self.machine.faults.usage_factor))
         self._carry_out(self.core.release(entry.ticket, self.clock.now(), done))
 
