@@ -198,6 +198,9 @@ class ModelConfig(_Section):
         return self.backend_model or self.id
 
 
+MODEL_PLACEHOLDER = "${MODEL}"
+
+
 class BackendConfig(_Section):
     """A server on localhost: reached by `url`, or started from `command`."""
 
@@ -206,7 +209,8 @@ class BackendConfig(_Section):
     """What kind of server it is: see `backends.md`."""
     url: _OptionalURL = ""
     command: list[str] = []
-    """Started, supervised and stopped by the router. `${PORT}` is replaced; `${MODEL}` makes it one process a model."""
+    """Started, supervised and stopped by the router. `${PORT}` is replaced; `${MODEL}` makes it one process a model.
+    A process of several models may switch them: see `backends.md`."""
     env: dict[str, str] = {}
     start_timeout: Duration = 600.0
     """A process that is not ready after this long is stopped, and its load has failed."""
@@ -218,6 +222,11 @@ class BackendConfig(_Section):
         if bool(self.url) == bool(self.command):
             raise ValueError(f"backend {self.name}: give either url or command")
         return self
+
+    @property
+    def one_process(self) -> bool:
+        """One process, started by the router, serves all of its models."""
+        return bool(self.command) and not any(MODEL_PLACEHOLDER in part for part in (*self.command, *self.env.values()))
 
 
 class ModelsConfig(_Section):

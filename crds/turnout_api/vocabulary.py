@@ -27,6 +27,10 @@ class Family(StrEnum):
 SUPPORTED_FAMILIES = frozenset({Family.OPENAI, Family.LLAMA_CPP, Family.PROCESS})
 """Families whose readiness, list, load, unload, stream, cancel and refusal ran against the real server."""
 
+SWITCHING_FAMILIES = frozenset({Family.LLAMA_CPP, Family.PROCESS})
+"""Families of which one started process may load and unload several models: llama.cpp's router mode. Whether it does is
+seen when it runs."""
+
 DEAF_FAMILIES = frozenset({Family.LLAMA_CPP})
 """Families that do not notice the client of a whole answer leaving: they write on to the end, and their slot is busy all
 that time. A stream they end at once. (llama.cpp issues 9273 and 24496; pinned by `tests/http/llama`.)"""

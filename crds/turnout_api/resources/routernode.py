@@ -41,7 +41,8 @@ class Backend(Part):
         list[Annotated[str, Field(max_length=4096)]], Ordered(), Field(min_length=1, max_length=256)
     ] = []
     """Program and arguments. The router starts it, supervises it and stops it, for family Process and in local mode
-    (`turnout up`). `${PORT}` becomes a free port; with `${MODEL}` in it there is one process a model."""
+    (`turnout up`). `${PORT}` becomes a free port; with `${MODEL}` in it there is one process a model, without it one
+    for all of them, which may load and unload them itself as llama.cpp's router mode does."""
     env: Annotated[dict[str, Annotated[str, Field(max_length=4096)]], Field(max_length=64)] = {}
     """Environment variables of `command`, beside those of the router. No place for secrets: this object is readable."""
     start_timeout: Annotated[float, Span("1s", "24h")] = 600.0

@@ -51,6 +51,18 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
+class Brought:
+    """How a model was brought up."""
+
+    measured: bool
+    """Something was really loaded, so the time that it took means something."""
+    starting_s: float = 0.0
+    """How much of that time the next load will not take: its process had to be started first."""
+    whole: bool = False
+    """Its process was seen to have all its models at once: they come and go with it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A small answer, read whole."""
 
@@ -87,8 +99,8 @@ class Driver(Protocol):
     async def probe(self, names: Collection[str]) -> Mapping[str, Probe]:
         """Look at the models; a process that is not running has no entry. Raises nothing."""
 
-    async def load(self, name: str) -> bool:
-        """Bring a model up; returns when it can serve. False = there was nothing to do. Raises BackendError."""
+    async def load(self, name: str) -> Brought:
+        """Bring a model up; returns when it can serve. Raises BackendError."""
 
     async def unload(self, name: str) -> None:
         """Take a model down; returns when it is gone. Raises BackendError."""
@@ -109,3 +121,8 @@ async def ask(
             return Answer(response.status, await response.read_all(ANSWER_LIMIT_BYTES))
         finally:
             response.close()
+
+
+def no_answer(what: str, error: Exception) -> LoadRejected:
+    """What a failed exchange means for whoever wanted something of the server."""
+    return LoadRejected(f"{what}: {str(error) or 'no answer in time'}")

@@ -41,6 +41,11 @@ class LlamaCppDialect:
             statuses = {}  # it is healthy; what it lists is seen at the next look
         return {name: _probe_of(name, statuses) for name in names}
 
+    async def listed(self, origin: Origin, names: Collection[str], timeout_s: float) -> Mapping[str, Probe] | None:
+        """Which models a router has loaded; None = this server is no router. Raises what `ask` raises."""
+        statuses = await self._statuses(origin, timeout_s)
+        return {name: _probe_of(name, statuses) for name in names} if statuses else None
+
     async def models(self, origin: Origin, timeout_s: float) -> list[str]:
         """What it lists."""
         return model_ids(await ask(self._client, origin, "GET", MODELS, timeout_s=timeout_s))

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 from turnout_api.config import BackendConfig
-from turnout_api.vocabulary import SUPPORTED_FAMILIES, Family
+from turnout_api.vocabulary import SUPPORTED_FAMILIES, SWITCHING_FAMILIES, Family
 from turnout_router.backends.driver import Dialect, Driver, FamilyNotSupported
 from turnout_router.backends.llama_cpp import LlamaCppDialect
 from turnout_router.backends.openai import OpenAIDialect
 from turnout_router.backends.process import ProcessDriver
+from turnout_router.backends.switching import SwitchingDriver
 from turnout_router.backends.url import UrlDriver
 from turnout_router.upstream.interface import UpstreamClient
 
@@ -25,6 +26,11 @@ def driver_for(
     `on_lost(name, reason)` is called when a process that had become ready has died by itself.
     """
     dialect = dialect_for(config, client)
+    if config.one_process and config.family in SWITCHING_FAMILIES:
+        router = LlamaCppDialect(client)
+        return SwitchingDriver(
+            config, dialect, router, probe_timeout_s=probe_timeout_s, log_dir=log_dir, on_lost=on_lost
+        )
     if config.command:
         return ProcessDriver(config, dialect, probe_timeout_s=probe_timeout_s, log_dir=log_dir, on_lost=on_lost)
     return UrlDriver(config, dialect, probe_timeout_s=probe_timeout_s)

@@ -1,6 +1,7 @@
 """Servers that the router starts, watches and stops.
 
-A command with `${MODEL}` is one process for each model, one without serves all models of its backend. `${PORT}` is a
+A command with `${MODEL}` is one process for each model, one without serves all models of its backend (`switching.py` where
+that process loads and unloads them). `${PORT}` is a
 port that was free a moment before; a process that dies because somebody else took it is started again on another.
 
 `${PORT}` is drawn below the range from which the kernel gives ports to outgoing connections: a server may load for
@@ -18,7 +19,7 @@ from typing import Final
 
 from turnout_api.config import BackendConfig
 from turnout_router.backends.child import Child
-from turnout_router.backends.driver import BackendError, Dialect, Probe, StartFailed
+from turnout_router.backends.driver import BackendError, Brought, Dialect, Probe, StartFailed
 from turnout_router.upstream.interface import Origin
 
 PORTS: Final = range(20_000, 32_000)
@@ -70,8 +71,12 @@ class ProcessDriver:
         probes = await asyncio.gather(*(self._look(name, server) for name, server in up.items()))
         return {name: probe for name, probe in zip(up, probes, strict=True) if probe is not None}
 
-    async def load(self, name: str) -> bool:
+    async def load(self, name: str) -> Brought:
         """Start the process and wait until it is ready. Raises StartFailed."""
+        return Brought(await self.start(name))
+
+    async def start(self, name: str) -> bool:
+        """Start the process and wait until it is ready; False = it runs. Raises StartFailed."""
         if name in self._servers:
             return False
         for _ in range(PORT_ATTEMPTS - 1):
@@ -92,6 +97,16 @@ class ProcessDriver:
         if server is not None:
             await server.child.stop(self._config.stop_timeout)
             self._servers.pop(name, None)
+
+    async def end_of(self, name: str) -> str:
+        """How a process ended that does not answer, once `on_lost` was told; empty = it lives on."""
+        server = self._servers.get(name)
+        if server is None:
+            return "it has ended"
+        if not await server.child.ended(DYING_S):
+            return ""
+        self._bury(name, server)
+        return server.child.epitaph()
 
     async def stop(self) -> None:
         """Stop all of them."""
@@ -122,7 +137,7 @@ class ProcessDriver:
             await self._give_up(name, child)
             raise
         server.ready = True
-        watcher = asyncio.get_running_loop().create_task(self._watch(name, child))
+        watcher = asyncio.get_running_loop().create_task(self._watch(name, server))
         self._watchers.add(watcher)
         watcher.add_done_callback(self._watchers.discard)
 
@@ -139,11 +154,15 @@ class ProcessDriver:
         await child.stop(self._config.stop_timeout)
         self._servers.pop(name, None)
 
-    async def _watch(self, name: str, child: Child) -> None:
-        await child.ended()
-        if not child.stopping:
+    async def _watch(self, name: str, server: _Server) -> None:
+        await server.child.ended()
+        self._bury(name, server)
+
+    def _bury(self, name: str, server: _Server) -> None:
+        """It has ended; tell that once, unless it was told to end."""
+        if not server.child.stopping and self._servers.get(name) is server:
             del self._servers[name]
-            self._on_lost(name, child.epitaph())
+            self._on_lost(name, server.child.epitaph())
 
     def _log_file(self, name: str) -> Path | None:
         if self._log_dir is None:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from turnout_api.config import BackendConfig
-from turnout_router.backends.driver import BackendError, Dialect, LoadRejected, Probe
+from turnout_router.backends.driver import Brought, Dialect, Probe, no_answer
 from turnout_router.upstream.interface import BodyTooLarge, Origin, UpstreamError
 
 
@@ -25,23 +25,19 @@ class UrlDriver:
         """One look at the server."""
         return await self._dialect.probe(self._origin, names, self._probe_timeout_s)
 
-    async def load(self, name: str) -> bool:
+    async def load(self, name: str) -> Brought:
         """Ask the server, where its family knows how."""
         try:
-            return await self._dialect.load(self._origin, name, self._config.start_timeout)
+            return Brought(await self._dialect.load(self._origin, name, self._config.start_timeout))
         except (UpstreamError, BodyTooLarge, TimeoutError) as error:
-            raise _rejected(f"loading {name}", error) from error
+            raise no_answer(f"loading {name}", error) from error
 
     async def unload(self, name: str) -> None:
         """Ask the server, where its family knows how."""
         try:
             await self._dialect.unload(self._origin, name, self._config.stop_timeout)
         except (UpstreamError, BodyTooLarge, TimeoutError) as error:
-            raise _rejected(f"unloading {name}", error) from error
+            raise no_answer(f"unloading {name}", error) from error
 
     async def stop(self) -> None:
         """Nothing was started."""
-
-
-def _rejected(what: str, error: Exception) -> BackendError:
-    return LoadRejected(f"{what}: {str(error) or 'no answer in time'}")

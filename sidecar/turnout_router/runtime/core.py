@@ -219,10 +219,10 @@ class RuntimeCore:
 
     # What the shell reports of units
 
-    def on_loaded(self, unit: str, now: float, *, measured: bool) -> list[Effect]:
-        """A load succeeded. `measured` = something was really loaded, so its time means something."""
+    def on_loaded(self, unit: str, now: float, *, measured: bool, starting_s: float = 0.0) -> list[Effect]:
+        """A load succeeded. `measured` = something was really loaded, so its time means something, but for `starting_s`."""
         state = self._board.units[unit]
-        report = self._end_load(state, now, "")
+        report = self._end_load(state, now, "", starting_s)
         state.start_failed, state.error = False, ""
         if state.spec.supervised:
             state.down = ""  # it has just answered
@@ -232,6 +232,14 @@ class RuntimeCore:
             self._measurements.add_load(report.model, report.seconds, now)
             self._board.effects.append(Record(report))
         return self._settle(now)
+
+    def on_whole(self, unit: str, plan: Plan, now: float, *, measured: bool) -> list[Effect]:
+        """A load succeeded and showed that its process has all its models at once: `plan` has one unit for them."""
+        state = self._board.units[unit]
+        merged = next((spec for spec in plan.units if spec.backend == state.spec.backend), state.spec)
+        self._loading.merge(state, merged)
+        self._adopt(plan, now)
+        return self.on_loaded(merged.id, now, measured=measured)
 
     def on_load_failed(self, unit: str, reason: str, now: float) -> list[Effect]:
         """A load failed: who waits for it is told why, and there is a pause before the next attempt."""
@@ -249,6 +257,8 @@ class RuntimeCore:
         """A unit is gone, or (with an error) could not be unloaded and is still there."""
         state = self._board.units[unit]
         self._loading.move(state, Phase.LOADED if error else Phase.ABSENT, now)
+        if state.spec.supervised and not error:
+            state.down = ""  # who did not answer is not there any more
         if error:
             state.error = error
             state.unloads, refused = [], state.unloads
@@ -282,7 +292,7 @@ class RuntimeCore:
         was_down, state.down = state.down, down
         if down:
             self._refuse_all(state, not_ready(down), self._board.plan.probe_interval_s, now)
-        elif version == state.version and not state.spec.supervised:
+        elif version == state.version and (state.spec.switched or not state.spec.supervised):
             self._loading.observe(state, now, loaded=loaded)
         return self._settle(now) if down or was_down or version != state.version else []
 
@@ -471,13 +481,13 @@ class RuntimeCore:
 
     # Loading
 
-    def _end_load(self, unit: UnitState, now: float, error: str) -> LoadReport:
+    def _end_load(self, unit: UnitState, now: float, error: str, starting_s: float = 0.0) -> LoadReport:
         self._idle_since = now
         if unit.borrowed:
             self._helper.rest(now)
         elif any(model.spec.gated for model in self._board.of(unit)):
             self._helper.own_left(None, now)
-        return self._loading.end(unit, now, error)
+        return self._loading.end(unit, now, error, starting_s)
 
     # Refusing
 

@@ -6,7 +6,7 @@ A part of the core: it changes the board and adds effects to it, and knows nothi
 from collections.abc import Iterator
 
 from turnout_router.runtime.effects import Forget, LoadReport, StartLoad, StartUnload, Unloaded
-from turnout_router.runtime.plan import Plan
+from turnout_router.runtime.plan import Plan, UnitSpec
 from turnout_router.runtime.state import Board, Phase, UnitState
 
 BACKOFF_FIRST_S = 1.0
@@ -44,9 +44,9 @@ class Loading:
             self.keep = {unit.spec.id} if board.plan.eager or unit.spec.kept else set()
         board.effects.append(StartLoad(unit.spec.id, tuple(other.spec.id for other in displaced)))
 
-    def end(self, unit: UnitState, now: float, error: str) -> LoadReport:
-        """The load under way has ended."""
-        seconds = now - unit.phase_since
+    def end(self, unit: UnitState, now: float, error: str, starting_s: float = 0.0) -> LoadReport:
+        """The load under way has ended; `starting_s` of it is no part of what a load takes."""
+        seconds = max(0.0, now - unit.phase_since - starting_s)
         report = LoadReport(unit.loading_for, unit.phase_since, seconds, unit.displaced, error, unit.restores)
         unit.last_load, unit.restores = report, False
         return report
@@ -141,6 +141,20 @@ class Loading:
             else:
                 known.spec = spec
         return fresh
+
+    def merge(self, unit: UnitState, spec: UnitSpec) -> None:
+        """All units of a process become one, which is in the phase of this one; none of the others was ever loaded."""
+        board = self._board
+        for other in [other for other in board.units.values() if other.spec.backend == spec.backend]:
+            del board.units[other.spec.id]
+            if other.spec.id in self.keep:
+                self.keep = (self.keep - {other.spec.id}) | {spec.id}
+            if other is not unit:
+                unit.unloads += other.unloads
+                for model in board.of(other):
+                    model.unit = unit
+        unit.spec = spec
+        board.units[spec.id] = unit
 
     def keep_after(self, plan: Plan, fresh: set[str], *, reshaped: bool) -> None:
         """What is kept under another plan. `reshaped` = the runtime became exclusive, or ceased to be."""

@@ -17,7 +17,7 @@ from turnout_api.config import BackendConfig, ModelConfig, RouterConfig
 from turnout_api.lending import DecisionRow, Lease, LeaseAnswer, NodeState, QueueEvent, Reason
 from turnout_api.vocabulary import Family
 from turnout_api.wire import ModelQueue, ModelRecord, PriceRecord, QueueReport
-from turnout_router.backends.driver import BackendError, Driver, Probe
+from turnout_router.backends.driver import BackendError, Brought, Driver, Probe
 from turnout_router.backends.make import driver_for
 from turnout_router.backends.readiness import Standing, standing_of, unavailable_because
 from turnout_router.lending.effects import Write
@@ -116,6 +116,8 @@ class LocalRuntime(NodeRuntime):
         self.loads: deque[LoadRecord] = deque(maxlen=KEPT_LOADS)
         self._models = {model.id: model for model in config.models.local}
         self._families = _families(config)
+        self._whole: set[str] = set()
+        """Keys of backends whose one process was seen to have all its models at once."""
         self._add_backends(self._new_backends(config))
         self._measurements = Measurements(LendingSettings.of(config.cluster))
         self._lent: dict[Ticket, _Lent] = {}
@@ -263,7 +265,7 @@ class LocalRuntime(NodeRuntime):
         self._families = _families(config)
         self._linked = enrolled(config)
         self._add_backends(fresh)
-        self._carry_out(self._core.reconfigure(plan_of(config), _now()))
+        self._carry_out(self._core.reconfigure(plan_of(config, whole=self._whole), _now()))
 
     def records(self) -> list[ModelRecord]:
         """The models of this node, with availability and why not."""
@@ -396,17 +398,28 @@ class LocalRuntime(NodeRuntime):
                 return
             self._carry_out(self._core.on_unloaded(other, _now()))
         try:
-            measured = await self._backend_of(unit).driver.load(unit.spec.name)
+            brought = await self._backend_of(unit).driver.load(unit.spec.name)
         except BackendError as error:
             reason = str(error)
         except Exception as error:  # a bug in a driver must not leave the core waiting for ever
             log.exception("loading %s broke", unit_id)
             reason = f"{type(error).__name__}: {error}"
         else:
-            self._carry_out(self._core.on_loaded(unit_id, _now(), measured=measured))
+            self._brought(unit, brought)
             return
         log.warning("%s could not be loaded: %s", unit_id, reason)
         self._carry_out(self._core.on_load_failed(unit_id, reason, _now()))
+
+    def _brought(self, unit: UnitState, brought: Brought) -> None:
+        measured, now = brought.measured, _now()
+        if brought.whole and unit.spec.switched:
+            log.info("%s has all its models at once", unit.spec.backend)
+            self._whole.add(unit.spec.backend)
+            plan = plan_of(self._config, whole=self._whole)
+            self._carry_out(self._core.on_whole(unit.spec.id, plan, now, measured=measured))
+        else:
+            effects = self._core.on_loaded(unit.spec.id, now, measured=measured, starting_s=brought.starting_s)
+            self._carry_out(effects)
 
     async def _take_down(self, unit_id: str) -> None:
         log.info("unload %s", unit_id)
@@ -467,6 +480,7 @@ class LocalRuntime(NodeRuntime):
         if any(state.spec.backend == key for state in self._core.units()):
             return
         backend = self._backends.pop(key)
+        self._whole.discard(key)
         if backend.watcher is not None:
             backend.watcher.cancel()
         self._spawn(backend.driver.stop())

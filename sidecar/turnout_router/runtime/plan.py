@@ -1,7 +1,9 @@
 """From the configuration to what the core works with: models, and the units that are loaded for them.
 
 A *unit* is what is loaded or unloaded as one thing: a model that a server holds, or a process that serves all its
-models. Its ID carries a digest of how it is reached or started, so a unit whose declaration changed is another unit:
+models. A started server of several models may be either: llama.cpp's router mode loads and unloads them, others have
+them all at once. Its command does not tell, so on an exclusive runtime it is taken for the first until it runs; once it
+was seen to be the second (`whole`), it is one unit. Elsewhere it is one unit in any case: nothing is displaced. A unit's ID carries a digest of how it is reached or started, so a unit whose declaration changed is another unit:
 the old one drains while the new one appears, and one that is unchanged is not disturbed.
 
 Who has a gate (spec: What is lent):
@@ -13,16 +15,14 @@ Who has a gate (spec: What is lent):
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from turnout_api.config import BackendConfig, ModelConfig, RouterConfig
 from turnout_api.lending import ModelRef
-from turnout_api.vocabulary import BackendMode, Capability
+from turnout_api.vocabulary import SWITCHING_FAMILIES, BackendMode, Capability
 from turnout_router.lending.links import Link
 from turnout_router.lending.settings import LendingSettings
-
-MODEL_PLACEHOLDER = "${MODEL}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class UnitSpec:
     """The router starts and stops it; otherwise it is reached by URL and must answer a probe before it is used."""
     kept: bool
     """Brought up with nobody asking, and again after it was lost."""
+    switched: bool = False
+    """One of several that a process of the router loads and unloads by itself when it is told to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +84,16 @@ class Plan:
 
 
 def plan_of(
-    config: RouterConfig, *, links: Sequence[Link] | None = None, lending: LendingSettings | None = None
+    config: RouterConfig,
+    *,
+    links: Sequence[Link] | None = None,
+    lending: LendingSettings | None = None,
+    whole: Collection[str] = (),
 ) -> Plan:
-    """The plan of a configuration. `links` and `lending` are those that the master pushed; None = only the configuration's."""
+    """The plan of a configuration. `links` and `lending` are those that the master pushed; None = only the configuration's.
+
+    `whole`: keys of backends whose process was seen to have all its models at once.
+    """
     settings = LendingSettings.of(config.cluster) if lending is None else lending
     here = config.cluster.node_id
     known = (
@@ -92,16 +101,25 @@ def plan_of(
     )
     backends = {backend.name: backend for backend in config.backend.backends}
     eager = config.backend.mode is BackendMode.EAGER
-    kept = _kept(config, backends, eager=eager)
+    switched = _switched(config, whole)
+    kept = _kept(config, backends, switched, eager=eager)
     linked = enrolled(config) | {end.model for link in known for end in (link.owner, link.helper) if end.node == here}
     units: dict[str, UnitSpec] = {}
     models: list[ModelSpec] = []
     for model in config.models.local:
         backend = backends[model.backend]
-        unit = unit_id(backend, model)
-        name = "" if shares_process(backend) else model.backend_name
-        supervised = bool(backend.command)
-        units.setdefault(unit, UnitSpec(unit, backend_key(backend), name, supervised, unit in kept))
+        unit = _unit_id(backend, model, switched)
+        units.setdefault(
+            unit,
+            UnitSpec(
+                unit,
+                backend=backend_key(backend),
+                name="" if unit == backend_key(backend) else model.backend_name,
+                supervised=bool(backend.command),
+                kept=unit in kept,
+                switched=backend.name in switched,
+            ),
+        )
         gated = config.backend.exclusive or model.id in linked
         models.append(
             ModelSpec(
@@ -109,7 +127,7 @@ def plan_of(
                 unit,
                 model.backend_name,
                 depth=max(settings.backend_depth, model.parallel or 1) if gated else None,
-                direct=not gated and not supervised,
+                direct=not gated and not backend.command,
                 parallel=model.parallel or 1,
                 context_window=model.context_window,
                 vision=Capability.VISION in model.capabilities,
@@ -158,31 +176,40 @@ def enrolled(config: RouterConfig) -> frozenset[str]:
     return frozenset(owners | helpers)
 
 
-def shares_process(backend: BackendConfig) -> bool:
-    """Whether one process serves all models of this backend."""
-    return bool(backend.command) and not any(MODEL_PLACEHOLDER in part for part in _templates(backend))
-
-
-def unit_id(backend: BackendConfig, model: ModelConfig) -> str:
-    """The ID of the unit that serves a model."""
-    key = backend_key(backend)
-    return key if shares_process(backend) else f"{key}/{model.backend_name}"
-
-
 def backend_key(backend: BackendConfig) -> str:
     """The backend's name with a digest of its declaration: another key means another server."""
     return f"{backend.name}@{hashlib.sha256(backend.model_dump_json().encode()).hexdigest()[:8]}"
 
 
-def _templates(backend: BackendConfig) -> Iterable[str]:
-    return [*backend.command, *backend.env.values()]
+def _switched(config: RouterConfig, whole: Collection[str]) -> frozenset[str]:
+    """Names of the backends whose one process is taken to load and unload its models."""
+    if not config.backend.exclusive:
+        return frozenset()
+    names: dict[str, set[str]] = {}
+    for model in config.models.local:
+        names.setdefault(model.backend, set()).add(model.backend_name)
+    return frozenset(
+        backend.name
+        for backend in config.backend.backends
+        if backend.one_process
+        and backend.family in SWITCHING_FAMILIES
+        and len(names.get(backend.name, ())) > 1
+        and backend_key(backend) not in whole
+    )
 
 
-def _kept(config: RouterConfig, backends: dict[str, BackendConfig], *, eager: bool) -> frozenset[str]:
+def _unit_id(backend: BackendConfig, model: ModelConfig, switched: Collection[str]) -> str:
+    key = backend_key(backend)
+    return key if backend.one_process and backend.name not in switched else f"{key}/{model.backend_name}"
+
+
+def _kept(
+    config: RouterConfig, backends: dict[str, BackendConfig], switched: Collection[str], *, eager: bool
+) -> frozenset[str]:
     """Units that start by themselves: the startup model's, and in eager mode every process that may run beside others."""
     everything = eager and not config.backend.exclusive
     return frozenset(
-        unit_id(backends[model.backend], model)
+        _unit_id(backends[model.backend], model, switched)
         for model in config.models.local
         if model.id == config.models.startup_model or (everything and backends[model.backend].command)
     )

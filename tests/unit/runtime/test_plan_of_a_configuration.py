@@ -3,7 +3,7 @@
 import pytest
 
 from turnout_api.config import RouterConfig
-from turnout_router.runtime.plan import enrolled, plan_of, shares_process
+from turnout_router.runtime.plan import enrolled, plan_of
 
 URL = {"name": "url", "family": "OpenAI", "url": "http://127.0.0.1:1"}
 EACH = {"name": "each", "family": "Process", "command": ["serve", "--model=${MODEL}", "${PORT}"]}
@@ -60,7 +60,36 @@ def test_a_command_with_a_model_is_a_unit_for_each_and_one_without_is_a_unit_for
     models = [{"id": f"{backend}-{n}", "backend": backend} for backend in ("each", "all") for n in (1, 2)]
     plan = plan_of(config(*models))
     assert [unit.name for unit in plan.units] == ["each-1", "each-2", ""]
-    assert [shares_process(backend) for backend in config().backend.backends] == [False, False, True]
+    assert [backend.one_process for backend in config().backend.backends] == [False, False, True]
+
+
+SEVERAL = [{"id": f"all-{n}", "backend": "all"} for n in (1, 2)]
+
+
+def test_one_process_of_several_models_is_taken_to_switch_them_where_one_is_loaded_at_a_time():
+    plan = plan_of(config(*SEVERAL, exclusive=True, startup="all-2"))
+    assert [(unit.name, unit.switched, unit.kept) for unit in plan.units] == [
+        ("all-1", True, False),
+        ("all-2", True, True),
+    ]
+
+
+def test_a_process_that_was_seen_to_have_all_its_models_is_one_unit():
+    one = config(*SEVERAL, exclusive=True, startup="all-2")
+    plan = plan_of(one, whole={unit.backend for unit in plan_of(one).units})
+    assert [(unit.name, unit.switched, unit.kept) for unit in plan.units] == [("", False, True)]
+
+
+@pytest.mark.parametrize(
+    ("models", "backends"),
+    [
+        (SEVERAL[:1], [ALL]),
+        ([SEVERAL[0], {**SEVERAL[1], "backend_model": "all-1"}], [ALL]),
+        (SEVERAL, [{**ALL, "family": "OpenAI"}]),
+    ],
+)
+def test_a_process_with_nothing_to_switch_or_no_way_to_do_it_is_one_unit(models, backends):
+    assert [unit.name for unit in plan_of(config(*models, exclusive=True, backends=backends)).units] == [""]
 
 
 def test_two_names_for_one_backend_model_are_one_unit():

@@ -1,5 +1,7 @@
 """The core as tables of events: who gets a slot, who waits, what is loaded and what is refused."""
 
+from dataclasses import replace
+
 import pytest
 
 from turnout_router.runtime.core import RuntimeCore
@@ -301,6 +303,27 @@ def test_a_load_without_a_request_has_its_turn_and_takes_no_slot():
     assert answer.ticket is ticket
     assert (answer.report.seconds, answer.report.displaced) == (7.0, ("a",))
     assert granted(node.claim("b", "b1")) == ["b1"]
+
+
+def test_what_a_process_needs_to_start_is_no_part_of_what_a_model_needs_to_load():
+    node = Node(plan("a"))
+    assert loads(node.claim("a", "1")) == [("u-a", ())]
+    effects = node.core.on_loaded("u-a", 5.0, measured=True, starting_s=3.5)
+    assert [effect.report.seconds for effect in effects if isinstance(effect, Record)] == [1.5]
+
+
+def test_units_become_one_when_their_process_has_all_models_at_once():
+    apart = tuple(replace(unit(name), backend="p", switched=True) for name in "ab")
+    models = tuple(model(name, depth=1) for name in "ab")
+    node = Node(plan(models=models, units=apart, exclusive=True))
+    assert loads(node.claim("a", "a1")) == [("u-a", ())]
+    assert node.claim("b", "b1") == []
+    whole = replace(unit("p"), id="p", backend="p", name="")
+    one = plan(models=tuple(replace(each, unit="p") for each in models), units=(whole,), exclusive=True)
+    assert granted(node.core.on_whole("u-a", one, 1.0, measured=True)) == ["a1"]
+    assert [each.spec.id for each in node.core.units()] == ["p"]
+    effects = node.release("a1")
+    assert (loads(effects), granted(effects)) == ([], ["b1"]), "nothing is loaded for it"
 
 
 def test_loading_what_is_loaded_takes_no_time():
