@@ -56,14 +56,21 @@ def parse_resources(text: str) -> dict[str, Any]:
 
 
 def container(
-    name: str, image: RouterImage, *, mounts: Sequence[Json], env: Sequence[Json], drain_timeout_s: int
+    name: str,
+    image: RouterImage,
+    *,
+    mounts: Sequence[Json],
+    env: Sequence[Json],
+    drain_timeout_s: int,
+    linger_s: int = 0,
 ) -> Json:
     """A container that runs the image's router on the configuration under `MOUNTS`."""
+    linger = [f"--linger={linger_s}"] if linger_s else []
     return {
         "name": name,
         "image": image.image,
         "imagePullPolicy": image.pull_policy,
-        "args": [f"--config={MOUNTS}/{ROUTER_MOUNT}/{ROUTER_FILE}", f"--drain-timeout={drain_timeout_s}"],
+        "args": [f"--config={MOUNTS}/{ROUTER_MOUNT}/{ROUTER_FILE}", f"--drain-timeout={drain_timeout_s}", *linger],
         # the API server drops an empty list, and would be given it again and again
         **({"env": list(env)} if env else {}),
         "ports": [

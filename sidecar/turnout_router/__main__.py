@@ -21,8 +21,15 @@ def main() -> int:
     parser.add_argument(
         "--drain-timeout", type=float, default=600.0, metavar="S", help="seconds that SIGTERM waits for what runs (600)"
     )
+    parser.add_argument(
+        "--linger",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="seconds that it serves on after SIGTERM, then drains (0)",
+    )
     options = parser.parse_args()
-    return run(options.config, policy=options.policy, drain_timeout_s=options.drain_timeout)
+    return run(options.config, policy=options.policy, drain_timeout_s=options.drain_timeout, linger_s=options.linger)
 
 
 if __name__ == "__main__":

@@ -61,9 +61,17 @@ def _with_config_dir(document: object) -> object:
 
 
 def run(
-    config_file: Path, *, policy: Policy | None = None, drain_timeout_s: float = 600.0, with_parent: bool = False
+    config_file: Path,
+    *,
+    policy: Policy | None = None,
+    drain_timeout_s: float = 600.0,
+    linger_s: float = 0.0,
+    with_parent: bool = False,
 ) -> int:
-    """Run a router until it is told to stop. `with_parent`: die with the process that started this one."""
+    """Run a router until it is told to stop.
+
+    `linger_s`: serve on for so long before the drain. `with_parent`: die with the process that started this one.
+    """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
     if with_parent:
         die_with_parent()
@@ -72,7 +80,7 @@ def run(
         _wait_for(config_file)
     try:
         router = Router(read_config(config_file, policy), pod=pod, drain_timeout_s=drain_timeout_s)
-        uvloop.run(_serve(router))
+        uvloop.run(_serve(router, linger_s))
     except RouterRefused as refusal:
         sys.stderr.write(f"turnout router: {refusal}\n")
         return 2
@@ -101,7 +109,7 @@ def _wait_for(file: Path) -> None:
         time.sleep(_LOOK_FOR_CONFIG_S)
 
 
-async def _serve(router: Router) -> None:
+async def _serve(router: Router, linger_s: float) -> None:
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -113,6 +121,7 @@ async def _serve(router: Router) -> None:
     # a request leaves nothing behind but what reference counts free, so the young generation may grow before it is walked
     gc.set_threshold(GC_YOUNG_OBJECTS, 20, 20)
     await told.wait()
+    await router.leave(linger_s)
     await router.stop()
 
 

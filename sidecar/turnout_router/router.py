@@ -147,7 +147,7 @@ class Router:
         )
         self.admin = AdminApi(self, people) if people else None
         self.open_requests = 0
-        self.draining = False
+        self.draining = self.leaving = False
         self._reconfiguring = asyncio.Lock()
         self.port = self.health_port = 0
         self._began = clock()
@@ -180,6 +180,7 @@ class Router:
         if self.admin:
             application.add_routes(self.admin.routes())
             down.push_async_callback(self.admin.stop)
+        application.on_response_prepare.append(self._end_connections)
         application.add_routes(ClientApi(self, self.keys).routes() if self.keys else no_clients_here())
         self.port = await self._listen(application, listen.host, listen.port)
         health = web.Application()
@@ -210,6 +211,18 @@ class Router:
             await asyncio.gather(self._refresher, return_exceptions=True)
             await self._refresh()  # a name that was given out a moment ago is kept too
         await self._down.aclose()
+
+    async def leave(self, linger_s: float) -> None:
+        """Serve on for a while, but as one that is about to go: what stands before us learns it late.
+
+        Each answer ends its connection, so that clients come back through what stands before us, and to somebody else.
+        """
+        if linger_s > 0:
+            self.leaving = True
+            if self.lending:
+                self.lending.service.drain()
+            log.info("%s serves on for %g s", self.config.cluster.node_id, linger_s)
+            await asyncio.sleep(linger_s)
 
     async def drained(self, timeout_s: float) -> None:
         """Take nothing new, and wait until nothing runs any more, or for `timeout_s`."""
@@ -352,6 +365,11 @@ class Router:
             yield
         finally:
             self.open_requests -= 1
+
+    async def _end_connections(self, _request: web.Request, response: web.StreamResponse) -> None:
+        if self.leaving:
+            response.force_close()
+            response.headers["Connection"] = "close"
 
     def _decided(self, row: DecisionRow) -> None:
         """A decision of lending: exactly one row and one count for each."""

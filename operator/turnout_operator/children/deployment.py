@@ -16,7 +16,7 @@ from turnout_operator.routerpod import USER, RouterImage, container
 
 Json = dict[str, Any]
 LINGER_S = 5
-"""A router that ends serves on for this long, until nobody sends it anything new."""
+"""A router that ends serves on for this long: the Service's rules on other machines lag."""
 END_MARGIN_S = 30
 
 
@@ -60,9 +60,13 @@ def _pull(secrets: tuple[str, ...]) -> Json:
 def _pod(node: RouterNode, image: RouterImage, drain_timeout_s: int, claim: str) -> Json:
     found = [*mounts.secrets_of(node, optional=False), *mounts.store_of(node, {})]
     router = container(
-        "router", image, mounts=[mount.mount for mount in found], env=[], drain_timeout_s=drain_timeout_s
+        "router",
+        image,
+        mounts=[mount.mount for mount in found],
+        env=[],
+        drain_timeout_s=drain_timeout_s,
+        linger_s=LINGER_S,
     )
-    linger = {"exec": {"command": ["python", "-c", f"import time; time.sleep({LINGER_S})"]}}
     return {
         "serviceAccountName": router_object(node.name),
         "automountServiceAccountToken": False,
@@ -74,7 +78,7 @@ def _pod(node: RouterNode, image: RouterImage, drain_timeout_s: int, claim: str)
             "fsGroup": USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [router | {"lifecycle": {"preStop": linger}}],
+        "containers": [router],
         "volumes": [_volume(mount.volume, claim) for mount in found],
     }
 

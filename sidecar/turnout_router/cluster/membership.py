@@ -107,6 +107,8 @@ class MasterMembership:
         self._tasks: set[asyncio.Task[None]] = set()
         self._polling: dict[str, bool] = {}
         """URLs of polls that are out, and whether one more is to follow."""
+        self._resolved_once = False
+        self._looked = False
         self._permit()
 
     def start(self) -> None:
@@ -134,6 +136,14 @@ class MasterMembership:
             self._polling[url] = True
         else:
             self._poll_soon(url)
+
+    def has_looked(self) -> bool:
+        """Whether every node was heard or asked once since the start: from then on what it does not know is not there.
+
+        A master that takes the place of another one is sent nothing before that.
+        """
+        self._looked = self._looked or (self._resolved_once and self._registry.has_met_all())
+        return self._looked
 
     async def _poll_for_ever(self) -> None:
         while True:
@@ -175,6 +185,7 @@ class MasterMembership:
             await asyncio.gather(*(self._resolve(entry) for entry in named))
             if named:
                 self._permit()
+            self._resolved_once = True
             await asyncio.sleep(cluster.health_interval)
 
     async def _resolve(self, entry: str) -> None:

@@ -100,6 +100,10 @@ class Registry:
             self.ledger = kept["names"]
             self.holders = {(node, local): (public, known) for node, local, public, known in kept["declared"]}
 
+    def has_met_all(self) -> bool:
+        """Whether each URL was heard, or could not be reached."""
+        return all(node.reason != NEVER_SEEN for node in self._nodes.values())
+
     def urls(self) -> list[str]:
         """Every URL that is polled."""
         return list(self._nodes)

@@ -10,6 +10,7 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from turnout_api.instances import DRAIN_KEY_HEADER, DRAIN_PATH
+from turnout_api.vocabulary import Role
 
 if TYPE_CHECKING:
     from turnout_router.router import Router
@@ -22,8 +23,10 @@ def health_routes(router: "Router") -> list[web.RouteDef]:
         return web.Response(text="ok\n")
 
     async def readyz(_request: web.Request) -> web.Response:
-        if router.draining:
+        if router.draining or router.leaving:
             return web.Response(status=503, text="draining\n")
+        if router.config.cluster.role is Role.MASTER and not router.master.has_looked():
+            return web.Response(status=503, text="looks for its nodes\n")
         return web.Response(text="ok\n")
 
     async def metrics(_request: web.Request) -> web.Response:

@@ -1,0 +1,53 @@
+"""A master is ready once it knows its nodes; one that is about to go serves on and sends its clients to its successor."""
+
+import asyncio
+import socket
+from typing import Any
+
+import aiohttp
+
+
+async def ready(router: Any) -> int:
+    async with (
+        aiohttp.ClientSession() as kubelet,
+        kubelet.get(f"http://127.0.0.1:{router.health_port}/readyz") as answer,
+    ):
+        return answer.status
+
+
+async def test_it_is_not_ready_before_it_has_asked_each_node(cluster: Any, until: Any) -> None:
+    with socket.create_server(("127.0.0.1", cluster.reserve())):  # which accepts, and says nothing
+        master = await cluster.master(ready=False)
+
+        assert await ready(master) == 503
+        await until(master.master.has_looked)  # the node was given up on
+
+        assert await ready(master) == 200
+
+
+async def test_a_node_that_comes_later_does_not_make_it_unready(cluster: Any, until: Any) -> None:
+    master = await cluster.master(ready=False)
+    await until(master.master.has_looked)
+
+    cluster.reserve()
+    grown = master.config.cluster.model_copy(update={"slave_urls": cluster.slave_urls})
+    await master.reconfigure(master.config.model_copy(update={"generation": 9, "cluster": grown}))
+
+    assert await ready(master) == 200
+
+
+async def test_one_that_leaves_serves_on_and_ends_each_connection(cluster: Any, client: aiohttp.ClientSession) -> None:
+    backend = await cluster.backend(models=("m",))
+    await cluster.slave("a", backend.url, cluster.model("m"))
+    master = await cluster.master()
+    body = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
+    async with client.post("/v1/chat/completions", json=body) as answer:
+        assert answer.headers.get("Connection") != "close"
+
+    leaving = asyncio.create_task(master.leave(60))
+    await asyncio.sleep(0)
+
+    async with client.post("/v1/chat/completions", json=body) as answer:
+        assert (answer.status, answer.headers["Connection"]) == (200, "close")
+    assert await ready(master) == 503
+    leaving.cancel()
