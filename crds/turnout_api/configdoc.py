@@ -50,6 +50,19 @@ It and the gateway key are read again when they change; a file that cannot be us
 ```yaml
 clients:
 - {name: ann, keySha256: 5e88489…, roles: [research], models: [cc11]}   # models: left out = all
+- {name: bob, keySha256: 8b2c86e…, requestsPerMinute: 60, tokensPerMinute: 100000, budgetMicrosPerDay: 5000000}
+```
+
+[admin.md](admin.md#allowances-of-api-keys) says how the limits count.
+
+## The file of people
+
+`access.admins_file` is YAML: who may sign in ([admin.md](admin.md)), and the hash of the password: argon2id (as `argon2-cffi` writes it) or
+scrypt (`$scrypt$ln=15,r=8,p=1$SALT$HASH`, as passlib does). It is read again when it changes, like the file of clients.
+
+```yaml
+users:
+- {name: ann, passwordHash: "$argon2id$v=19$m=65536,t=3,p=4$…"}
 ```
 """
 

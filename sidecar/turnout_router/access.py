@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from turnout_api.config import AccessConfig, ClusterConfig
 from turnout_api.vocabulary import Role
+from turnout_router.allowances import UNLIMITED, KeyLimits
 from turnout_router.invalid import what_is_wrong
 
 MIN_TOKEN_BYTES = 16
@@ -41,6 +42,7 @@ class Caller:
     roles: frozenset[str] = frozenset()
     models: frozenset[str] | None = None
     """Public names that it may use; None = all."""
+    limits: KeyLimits = UNLIMITED
     is_gateway: bool = False
     """It has the gateway master key, not one of a client's own; a client may have that name too."""
 
@@ -130,6 +132,16 @@ class ApiKeys:
         # a lookup by digest takes the same time for every wrong key: where it misses depends on the hash alone
         return self._callers.get(sha256(token).digest()) if token else None
 
+    def named(self, name: str) -> Caller | None:
+        """A client of that name, which is never the gateway key."""
+        return next(
+            (caller for caller in self._callers.values() if caller.name == name and not caller.is_gateway), None
+        )
+
+    def clients(self) -> list[Caller]:
+        """One for each name that has a key of its own."""
+        return list({caller.name: caller for caller in self._callers.values() if not caller.is_gateway}.values())
+
 
 def bearer(values: Sequence[str]) -> bytes:
     """The token of exactly one `Authorization: Bearer TOKEN` value, else `b""`."""
@@ -183,7 +195,8 @@ def _read_callers(access: AccessConfig) -> dict[bytes, Caller]:
     if access.clients_file:
         for client in _read_clients(access.clients_file):
             models = frozenset(client.models) if client.models is not None else None
-            callers[bytes.fromhex(client.key_sha256)] = Caller(client.name, frozenset(client.roles), models)
+            limits = KeyLimits(client.requests_per_minute, client.tokens_per_minute, client.budget_micros_per_day)
+            callers[bytes.fromhex(client.key_sha256)] = Caller(client.name, frozenset(client.roles), models, limits)
     if not callers:
         raise AccessError("no client could call: set access.gateway_key_file or access.clients_file")
     return callers
@@ -214,6 +227,9 @@ class _Client(BaseModel):
     key_sha256: Annotated[str, Field(alias="keySha256", pattern=r"^[0-9a-f]{64}$")]
     roles: list[str] = []
     models: list[str] | None = None
+    requests_per_minute: Annotated[int | None, Field(alias="requestsPerMinute", ge=1)] = None
+    tokens_per_minute: Annotated[int | None, Field(alias="tokensPerMinute", ge=1)] = None
+    budget_micros_per_day: Annotated[int | None, Field(alias="budgetMicrosPerDay", ge=1)] = None
 
 
 class _Clients(BaseModel):

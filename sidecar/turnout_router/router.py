@@ -30,6 +30,7 @@ from turnout_router.cluster.peers import PeerFailed, Peers
 from turnout_router.cluster.registry import Registry
 from turnout_router.cluster.remembering import Remembering
 from turnout_router.cluster.table import Endpoint, PublicModel
+from turnout_router.gateway.allowing import Allowing
 from turnout_router.gateway.borrowed import Borrowed
 from turnout_router.gateway.client_api import ClientApi, no_clients_here
 from turnout_router.gateway.ejection import Verdict
@@ -96,7 +97,7 @@ class Router:
         self._push = _read_push(self.store.kept(LINKS))
         self.in_force = self._with_links(self.config)
         """The configuration with the links and the settings of lending that the master told."""
-        self.frontends, self.endpoints = Frontends(self.config), Endpoints()
+        self.frontends, self.endpoints, self.allowing = Frontends(self.config), Endpoints(), Allowing(clock)
         self._memory = Memory(self.store, lambda: self.in_force)
         try:
             self.runtime: NodeRuntime = self._new_runtime()
@@ -170,6 +171,7 @@ class Router:
         self.store.limit(_limits(self.in_force))
         await self.take_measured(Measured())
         since = time.time() - self.in_force.cluster.scheduling_sample_window
+        await asyncio.to_thread(self.allowing.recall, self.store)
         self.frontends.means.recall(await asyncio.to_thread(self.store.answer_lengths, since))
         await self.runtime.start()
         down.push_async_callback(self.runtime.stop)
@@ -455,6 +457,10 @@ class Router:
             yield Sample("turnout_model_loaded", "1 = loaded.", labels, model.loaded)
         for node in self.registry.health(self.clock()):
             yield Sample("turnout_node_healthy", "1 = the last poll was good.", {"url": node.url}, node.healthy)
+        for caller in self.keys.clients() if self.keys else ():
+            if (used := self.allowing.budget_used_percent(caller)) is not None:
+                labels = {"client": caller.name}
+                yield Sample("turnout_budget_used_percent", "Of an API key's budget of the day.", labels, used)
         for (node_id, model_id), count in self.endpoints.balance.inflight.items():
             labels = {"node": node_id, "model": model_id}
             yield Sample("turnout_endpoint_inflight", "Open exchanges of the gateway with an endpoint.", labels, count)

@@ -46,6 +46,8 @@ class LocalCluster:
     """More of the section `backend` of routers that are started from now on, such as `exclusive`, which makes queues."""
     links: list[dict[str, Any]] = field(default_factory=list)
     """Of the master, which tells its slaves."""
+    more: dict[str, Any] = field(default_factory=dict)
+    """More of the section `cluster` of a standalone router."""
     access: dict[str, Any] = field(default_factory=dict)
     """More of the section `access` of routers that are started from now on, such as `admins_file`."""
     rules: dict[str, Any] = field(default_factory=dict)
@@ -87,7 +89,8 @@ class LocalCluster:
 
     async def standalone(self, url: str, *models: dict[str, Any]) -> Router:
         """A router by itself, where the master would be; returns when its models are available."""
-        alone = await self.router({"role": "Standalone", "node_id": "alone"}, self.master_port, url, models)
+        settings = {"role": "Standalone", "node_id": "alone"} | self.more
+        alone = await self.router(settings, self.master_port, url, models)
         await self._until_available(alone)
         return alone
 

@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from turnout_router.admin.dry_run_api import DryRunApi
 from turnout_router.admin.guard import Guard
 from turnout_router.admin.login_api import LoginApi
 from turnout_router.admin.objects import KeptElsewhere, Objects, OnlyServed
 from turnout_router.admin.people import People
 from turnout_router.admin.routing_api import RoutingApi
 from turnout_router.admin.sessions import Sessions
+from turnout_router.admin.usage_api import UsageApi
 
 if TYPE_CHECKING:
     from turnout_router.router import Router
@@ -26,7 +28,13 @@ class AdminApi:
 
     def routes(self) -> list[web.RouteDef]:
         """To be added before those of clients, which take every path."""
-        table = {**self._login.table(), **RoutingApi(self._objects).table()}
+        router = self._router
+        table = {
+            **self._login.table(),
+            **RoutingApi(self._objects).table(),
+            **DryRunApi(router).table(),
+            **UsageApi(router.store).table(),
+        }
         return [*self._login.routes(), *self._guard.routes(table)]
 
     def _objects(self) -> Objects:

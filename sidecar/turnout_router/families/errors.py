@@ -24,7 +24,9 @@ else writes an error body.
     ├── HeadTooLarge              431 head_too_large
     ├── Busy
     │   ├── QueueFull             429 queue_full
-    │   └── QueueTimeout          429 queue_timeout
+    │   ├── QueueTimeout          429 queue_timeout
+    │   ├── RateLimited           429 rate_limit_exceeded      this key's requests or tokens of a minute
+    │   └── BudgetSpent           429 insufficient_quota       this key's money of a day
     ├── Internal                  500 internal_error
     ├── BackendFault
     │   ├── BackendBroke          502 backend_broke            it may have run
@@ -42,7 +44,7 @@ Invariants:
 * 429 and 503 always carry `Retry-After`; no other status does.
 * `UnsupportedPath` is 400, though 501 says it in words: the openai and anthropic clients retry every status from 500
   up, and this never gets better by itself.
-* Codes that the APIs already have are theirs (`model_not_found`, `invalid_api_key`): programs compare them.
+* Codes that the APIs already have are theirs (`model_not_found`, `invalid_api_key`, `rate_limit_exceeded`, `insufficient_quota`): programs compare them.
 """
 
 import difflib
@@ -246,6 +248,14 @@ class QueueFull(Busy):
 
 class QueueTimeout(Busy):
     code = "queue_timeout"
+
+
+class RateLimited(Busy):
+    code = "rate_limit_exceeded"
+
+
+class BudgetSpent(Busy):
+    code = "insufficient_quota"
 
 
 class Internal(GatewayError):

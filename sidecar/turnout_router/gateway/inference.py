@@ -16,6 +16,7 @@ from multidict import CIMultiDict
 
 from turnout_api.wire import LENT_HEADER, MODEL_HEADER, NODE_HEADER, REQUEST_ID, RULE_HEADER
 from turnout_router.access import Caller
+from turnout_router.allowances import Taken
 from turnout_router.cluster.table import Endpoint, PublicModel
 from turnout_router.families import errors, headers, paths, refusals
 from turnout_router.families.errors import ApiFamily, GatewayError, stream_error
@@ -64,8 +65,10 @@ class Inference:
         """Answer; write one record, whatever happens."""
         router, record = self._router, self._record
         router.began()
+        taken: Taken | None = None
         try:
             facts, body = await self._read()
+            taken = router.allowing.let_in(self._caller, facts)
             asking = Asking(self._request, self._path, facts, body, self._caller)
             routed = await route(router, asking, record)
             if self._path.api is ApiFamily.OLLAMA and is_load_only(self._path, facts.body or {}):
@@ -87,6 +90,7 @@ class Inference:
             return self._failed(errors.Internal(), "broken")
         finally:
             record.total_s = router.clock() - self._began
+            router.allowing.ended(self._caller, taken, record)
             router.ended(record)
 
     def _failed(self, error: GatewayError, outcome: Outcome) -> web.Response:
@@ -185,7 +189,8 @@ class Inference:
             router.endpoints.ejections.answers(key_of(endpoint))
         # set first: `relay` overwrites it when the answer breaks off
         record.outcome = "ok" if status < 400 else "backend_error"
-        counting = Counting(exchange.response) if routed.decision or endpoint.price else None
+        asked = routed.decision or endpoint.price or self._caller.limits.tokens_per_minute
+        counting = Counting(exchange.response) if asked else None
         upstream = counting or exchange.response
         headers_out = self._headers(exchange, model, endpoint)
         if paths.way(self._path, endpoint.family) is Way.TRANSLATE:

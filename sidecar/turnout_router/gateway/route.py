@@ -138,6 +138,7 @@ def _by_rules(router: "Router", asking: Asking, record: RequestRecord, chain: Ch
         asking.facts,
         asking.body,
         caller=caller,
+        budget_used_percent=router.allowing.budget_used_percent(caller),
         request_id=record.request_id,
         now=record.ts,
         looks_at=frontends.looks_at,

@@ -205,6 +205,11 @@ class Store:
         )
         return {str(model): float(str(mean)) for model, mean in rows}
 
+    def spent_since(self, since: float) -> dict[str, int]:
+        """Millionths by API key, of what ended as a row that began since then (wall clock). Blocks."""
+        rows = self.query("SELECT caller, sum(cost_micros) FROM requests WHERE ts >= ? GROUP BY caller", (since,))
+        return {str(caller): int(str(cost)) for caller, cost in rows if cost is not None}
+
     def keep(self, name: str, value: str) -> None:
         """Keep one named text at once (the configuration, the ledger of names). Blocks: not for the request path."""
         with self._lock:

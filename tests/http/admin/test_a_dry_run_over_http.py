@@ -1,0 +1,98 @@
+"""`POST /admin/routing/dry-run`: which rule would decide and which model would be hit; nothing changes."""
+
+from hashlib import sha256
+from typing import Any
+
+import pytest
+import yaml
+
+RULES = [
+    {"name": "staff", "when": {"roles": ["staff"]}, "action": "deny", "deny_status": 403, "deny_message": "not you"},
+    {"name": "spill", "when": {"max_inflight_per_backend": 1, "stream": True}, "targets": [{"model_pool_id": "fast"}]},
+]
+FRONTEND = {"name": "assistant", "rules": RULES, "defaults": {"targets": [{"provider_model_id": "qwen-vl"}]}}
+POOL = {
+    "name": "fast",
+    "policy": "round-robin",
+    "members": [{"provider_model_id": "cc11"}, {"provider_model_id": "qwen-vl"}],
+}
+BODY = {"model": "assistant", "messages": [{"role": "user", "content": "hi"}]}
+
+
+@pytest.fixture(autouse=True)
+async def assistant(admin: Any, local: Any, until: Any) -> None:
+    assert (await admin("POST", "/model-pools", POOL))[0] == 201
+    assert (await admin("POST", "/frontend-models", FRONTEND))[0] == 201
+    await until(lambda: all(model.available for model in local.router.registry.models()))
+
+
+async def test_it_answers_the_whole_object(admin: Any) -> None:
+    status, told = await admin("POST", "/routing/dry-run", {"body": BODY})
+    assert status == 200
+    assert told["frontend_model"] == "assistant"
+    assert (told["rule"], told["action"], told["tag"], told["via"]) == ("assistant/defaults", "route", None, [])
+    assert told["candidates"] == [{"model": "qwen-vl", "nodes": ["alone"], "pool": None}]
+    assert [(d["rule"], d["condition"]) for d in told["declined"]] == [("staff", "roles"), ("spill", "stream")]
+    assert all(d["frontend_model"] == "assistant" and d["why"] for d in told["declined"])
+    assert (told["denied"], told["reason"], told["cost_micros"], told["guardian"]) == (None, None, None, None)
+    assert (told["unevaluated"], told["live"]) == ([], False)
+
+
+async def test_what_only_traffic_can_tell_is_taken_to_hold_and_listed(admin: Any) -> None:
+    streamed = {"body": BODY | {"stream": True}}
+    _, told = await admin("POST", "/routing/dry-run", streamed)
+    assert (told["rule"], told["unevaluated"]) == ("assistant/spill", ["maxInflightPerBackend"])
+    _, told = await admin("POST", "/routing/dry-run", streamed | {"live": True})
+    assert (told["rule"], told["unevaluated"], told["live"]) == ("assistant/spill", [], True)
+
+
+async def test_a_live_one_sees_what_is_in_flight(admin: Any, local: Any) -> None:
+    for model in local.router.registry.models():
+        local.router.endpoints.balance.began((model.node_id, model.local_id))
+    _, told = await admin("POST", "/routing/dry-run", {"body": BODY | {"stream": True}, "live": True})
+    assert told["rule"] == "assistant/defaults"
+
+
+async def test_it_takes_no_turn_and_writes_no_record(admin: Any, local: Any) -> None:
+    before = await first_of_the_pool(admin)
+    assert await first_of_the_pool(admin) == before
+    assert local.router.store.query("SELECT count(*) FROM requests") == [(0,)]
+
+
+async def first_of_the_pool(admin: Any) -> str:
+    _, told = await admin("POST", "/routing/dry-run", {"body": BODY | {"stream": True}, "live": True})
+    return str(told["candidates"][0]["model"])
+
+
+async def test_a_deny_is_not_nothing_serving(admin: Any) -> None:
+    _, told = await admin("POST", "/routing/dry-run", {"body": BODY, "roles": ["staff"]})
+    assert told["denied"] == {"status": 403, "message": "not you"}
+    assert (told["candidates"], told["reason"], told["rule"]) == ([], None, "assistant/staff")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({}, "body: this key is missing"),
+        ({"body": [1]}, "body"),
+        ({"body": BODY, "livr": True}, "livr: no such key"),
+        ({"body": {"model": 1}}, "'model' must be a text"),
+    ],
+)
+async def test_what_is_no_request_is_a_400(admin: Any, asked: Any, message: str) -> None:
+    status, refusal = await admin("POST", "/routing/dry-run", asked)
+    assert status == 400
+    assert message in refusal["error"]["message"]
+
+
+async def test_the_key_of_the_client_counts(gateway: Any, ann: Any, tmp_path: Any, until: Any) -> None:
+    eve = {"name": "eve", "keySha256": sha256(b"x").hexdigest(), "models": ["other"], "budgetMicrosPerDay": 10}
+    (tmp_path / "clients.yaml").write_text(yaml.safe_dump({"clients": [eve]}))
+    access = gateway.config.access.model_copy(update={"clients_file": str(tmp_path / "clients.yaml")})
+    assert await gateway.reconfigure(gateway.config.model_copy(update={"generation": 1, "access": access}))
+    await until(gateway.keys.clients)
+    async with ann.post("/admin/routing/dry-run", json={"client": "eve", "body": {"model": "m"}}) as response:
+        told = await response.json()
+    assert (told["candidates"], told["reason"]) == ([], "forbidden")
+    async with ann.post("/admin/routing/dry-run", json={"body": {"model": "m"}}) as response:
+        assert [c["model"] for c in (await response.json())["candidates"]] == ["m"]
