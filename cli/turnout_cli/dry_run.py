@@ -1,4 +1,6 @@
-"""`turnout dry-run`: which rule decides a request, which model it would hit, and why not the rules before it; offline.
+"""`turnout dry-run`: which rule decides a request, which model it would hit, and why not the rules before it.
+
+Offline from manifests, or with `--url` asked of a gateway that runs.
 
 With `--trace` the same for every request of a trace: how many each rule would decide, before and after a change.
 
@@ -7,7 +9,7 @@ Exit codes: 0 = there is an answer, 1 = a request, a trace or the manifests cann
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +25,8 @@ from rich.table import Table
 from turnout_api.manifests import read as read_manifests
 from turnout_api.resolve import PlacedAnywhere, by_namespace, declare, resolve
 from turnout_api.routing import Explanation, Facts, Routing, UnreadableRequest, explain, offline, read
+from turnout_cli.asking import CannotAsk, Login, ask, explanation_of, login_of
+from turnout_cli.lending import STATE
 from turnout_cli.output import Output, print_document, table_console
 from turnout_cli.replaying.trace import TraceError, TraceRow, read_trace
 from turnout_cli.rulecounts import Counts, count, facts_of, side_by_side
@@ -35,9 +39,9 @@ DEFAULT_PATH = "/v1/chat/completions"
 def dry_run(
     *,
     files: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(metavar="FILE", help="Manifests; a folder means its YAML and JSON files, - the standard input."),
-    ],
+    ] = None,
     request: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="JSON or YAML with path, headers, client and body; - the standard input."),
@@ -55,9 +59,38 @@ def dry_run(
     namespace: Annotated[
         str | None, typer.Option(help="Which one, where the files hold several.", show_default="the only one")
     ] = None,
+    url: Annotated[str, typer.Option(help="Ask the gateway there instead of FILEs.")] = "",
+    live: Annotated[
+        bool, typer.Option("--live", help="With --url: look at what is in flight and healthy now.")
+    ] = False,
+    user: Annotated[str, typer.Option(help="With --url: who signs in.", show_default="the admin of --state")] = "",
+    password_file: Annotated[Path | None, typer.Option(metavar="FILE", help="With --user: the password.")] = None,
+    state: Annotated[Path, typer.Option(help="With --url: the state folder of turnout up.")] = STATE,
     output: Annotated[Output, typer.Option(case_sensitive=False, help="table is for people.")] = Output.TABLE,
 ) -> None:
-    """Say which rule decides a request and which model it would hit, offline, or count it for a trace."""
+    """Say which rule decides a request and which model it would hit, offline or of a gateway, or count it for a trace."""
+    if bool(files) == bool(url):
+        _stop("give either FILEs or --url")
+    if url:
+        if request is None or trace or at or namespace:
+            _stop("--url goes with --request alone")
+        _asked(url, request, lambda: login_of(user, password_file, state), live=live, output=output)
+        return
+    if live:
+        _stop("--live goes with --url: offline nothing is in flight")
+    _offline(files or [], request, trace or [], before or [], at, limit, namespace, output)
+
+
+def _offline(  # noqa: PLR0917 - the options of the command
+    files: list[str],
+    request: str | None,
+    trace: list[str],
+    before: list[str],
+    at: datetime | None,
+    limit: int | None,
+    namespace: str | None,
+    output: Output,
+) -> None:
     if (request is None) == (not trace):
         _stop("give either --request or --trace")
     if before and not trace:
@@ -69,7 +102,7 @@ def dry_run(
     if request is not None:
         _answer(explain(routing, _facts(request, start)), output)
         return
-    rows = _rows(trace or [], limit)
+    rows = _rows(trace, limit)
     asked = [facts_of(row, model, start) for model, row in rows]
     after = count(routing, asked)
     earlier = count(_routing(before, namespace), asked) if before else None
@@ -91,13 +124,36 @@ class _Request(BaseModel):
     request_id: str = ""
 
 
-def _facts(file: str, at: float) -> Facts:
+def _asked(url: str, file: str, login: Callable[[], Login], *, live: bool, output: Output) -> None:
+    request = _request(file)
+    try:
+        given = request.model_dump(exclude_none=True) | {"live": live}
+        found = ask(url, login(), given)
+        if output is not Output.TABLE:
+            print_document(found, output)
+        else:
+            _answer(explanation_of(found), output)
+    except CannotAsk as error:
+        _stop(str(error))
+
+
+def _request(file: str) -> _Request:
     try:
         text = sys.stdin.read() if file == STDIN else text_of(Path(file))
         given = yaml.safe_load(text)
         if isinstance(given, dict) and "body" not in given and "model" in given:
             given = {"body": given}  # a body alone is what people have at hand
-        request = _Request.model_validate(given)
+        return _Request.model_validate(given)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        _stop(f"{file} cannot be read: {error}")
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        _stop(f"{file}: {'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg']}")
+
+
+def _facts(file: str, at: float) -> Facts:
+    request = _request(file)
+    try:
         return read(
             request.path,
             request.body,
@@ -108,11 +164,6 @@ def _facts(file: str, at: float) -> Facts:
             at=at,
             request_id=request.request_id,
         )
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        _stop(f"{file} cannot be read: {error}")
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        _stop(f"{file}: {'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg']}")
     except UnreadableRequest as error:
         _stop(f"{file}: a router answers this request with 400: {error}")
 
