@@ -18,6 +18,7 @@ import typer
 from turnout_api.manifests import Finding
 from turnout_api.objects import ObjectWrite, StoredObject, WriteRefusal
 from turnout_api.resolve import Key, dump_accepted, load_accepted
+from turnout_cli.local.certificate import make_certificate
 from turnout_cli.local.control import Control
 from turnout_cli.local.desired import Desired, Unreadable, check_acceptable, find, resolved
 from turnout_cli.local.overlay import Changed, Refused, changed_by, check_expected
@@ -37,6 +38,7 @@ def up(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where clients call; 0 = a free one.")] = 8900,
     state: Annotated[Path, typer.Option(help="Folder that keeps credentials, databases and names.")] = Path(".turnout"),
     watch: Annotated[bool, typer.Option(help="Apply edits of the manifests.")] = True,
+    tls: Annotated[bool, typer.Option(help="Encrypt, with a certificate of our own making (needs openssl).")] = False,
     ready_timeout: Annotated[
         float, typer.Option(min=0, help="Seconds until every node must be healthy; 0 = wait for ever.")
     ] = 660.0,
@@ -46,7 +48,9 @@ def up(
         with ExitStack() as stack:
             folder = StateFolder.open(state)
             stack.callback(folder.close)
-            cluster = LocalCluster(folder, files, port)
+            cluster = LocalCluster(folder, files, port, tls=tls)
+            if tls:
+                make_certificate(folder.folders)
             asyncio.run(cluster.run(watch=watch, ready_timeout_s=ready_timeout))
     except (StateError, Unreadable) as error:
         say(f"turnout up: {error}")
@@ -64,11 +68,12 @@ def say(line: str) -> None:
 class LocalCluster:
     """The cluster of one `turnout up`, from its manifests to its end."""
 
-    def __init__(self, folder: StateFolder, files: Sequence[Path], port: int) -> None:
+    def __init__(self, folder: StateFolder, files: Sequence[Path], port: int, *, tls: bool = False) -> None:
         self._folder, self._files = folder, files
         self._credentials = folder.credentials()
         self._state = folder.state()
         self._placement = self._place(port)
+        self._placement.tls = tls
         self._accepted = load_accepted(self._state.accepted)
         self._texts: dict[str, str] = {}
         """As they were read last."""

@@ -59,6 +59,8 @@ class ClusterConfig(_Section):
     """File with the cluster token. Required for Master and Slave."""
     token_previous_file: str = ""
     """File with the token that is being rotated out; both are accepted."""
+    ca_file: str = ""
+    """Certificates that are trusted where an URL is https, beside those of the system."""
     master_url: _OptionalURL = ""
     """Where a Slave registers."""
     public_url: _OptionalURL = ""
@@ -361,9 +363,19 @@ class ListenConfig(_Section):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8900
     """Clients and the cluster; 0 = any free port."""
+    tls_cert_file: str = ""
+    """Certificate, with its chain, for `port`; empty = no TLS. Read again when it changes."""
+    tls_key_file: str = ""
+    """Its key."""
     health_host: str = "127.0.0.1"
     health_port: Annotated[int, Field(ge=0, le=65535)] = 8901
     """`/healthz`, `/readyz`, `/metrics`."""
+
+    @model_validator(mode="after")
+    def _certificate_has_a_key(self) -> Self:
+        if bool(self.tls_cert_file) != bool(self.tls_key_file):
+            raise ValueError("listen: tls_cert_file and tls_key_file go together")
+        return self
 
 
 class RouterConfig(_Section):

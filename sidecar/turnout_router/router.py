@@ -6,6 +6,7 @@ listeners, in that order; `Router.stop` takes them down in the other. Several ro
 
 import asyncio
 import logging
+import ssl
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -53,6 +54,7 @@ from turnout_router.startable import RouterRefused, check_change, check_startabl
 from turnout_router.store.database import Store
 from turnout_router.store.memory import Memory
 from turnout_router.store.records import Limits, RequestRecord
+from turnout_router.tls import Certificate, trusting
 from turnout_router.upstream.client import HttpClient
 from turnout_router.upstream.interface import Origin
 from turnout_router.version import VERSION
@@ -83,8 +85,9 @@ class Router:
         config = pod.place(config)
         check_startable(config)
         try:
-            self.tokens = load_cluster_tokens(config.cluster)
+            self.tokens, self.certificate = load_cluster_tokens(config.cluster), Certificate.of(config.listen)
             self.keys, people = _who_may_call(config)
+            self.client = HttpClient(ssl_context=trusting(config.cluster))
         except AccessError as error:
             raise RouterRefused(str(error)) from error
         self.metrics = Metrics()
@@ -93,7 +96,6 @@ class Router:
         )
         self.config = newer(config, _read(self.store.kept(CONFIG), pod))
         self.instance = token_hex(8)
-        self.client = HttpClient()
         self._push = _read_push(self.store.kept(LINKS))
         self.in_force = self._with_links(self.config)
         """The configuration with the links and the settings of lending that the master told."""
@@ -184,7 +186,8 @@ class Router:
             down.push_async_callback(self.admin.stop)
         application.on_response_prepare.append(self._end_connections)
         application.add_routes(ClientApi(self, self.keys).routes() if self.keys else no_clients_here())
-        self.port = await self._listen(application, listen.host, listen.port)
+        tls = self.certificate.context if self.certificate else None
+        self.port = await self._listen(application, listen.host, listen.port, tls)
         health = web.Application()
         health.add_routes(health_routes(self))
         self.health_port = await self._listen(health, listen.health_host, listen.health_port)
@@ -305,7 +308,8 @@ class Router:
             node_id=cluster.node_id,
             node=self.node,
             role=cluster.role,
-            url=cluster.public_url or f"http://{self.config.listen.host}:{self.port}",
+            url=cluster.public_url
+            or f"{'https' if self.certificate else 'http'}://{self.config.listen.host}:{self.port}",
             instance=self.instance,
             version=VERSION,
             generation=self.config.generation,
@@ -415,8 +419,10 @@ class Router:
             log.warning("the kept settings of the master are left out: %s", "; ".join(what_is_wrong(error)))
             return config
 
-    async def _listen(self, application: web.Application, host: str, port: int) -> int:
-        runner, bound = await listen(application, host, port)
+    async def _listen(
+        self, application: web.Application, host: str, port: int, tls: ssl.SSLContext | None = None
+    ) -> int:
+        runner, bound = await listen(application, host, port, tls)
         self._down.push_async_callback(runner.cleanup)
         return bound
 
@@ -434,6 +440,8 @@ class Router:
         self.follow_nodes()
 
     def _follow_secrets(self) -> None:
+        if self.certificate:
+            self.certificate.follow()
         if self.tokens:
             self.tokens.follow(self.config.cluster)
         if self.keys:

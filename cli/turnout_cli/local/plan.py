@@ -18,7 +18,15 @@ from turnout_api.vocabulary import Role
 from turnout_router.startable import FIXED_WHILE_RUNNING
 
 HOST = "127.0.0.1"
-RESTARTED_FOR = (*FIXED_WHILE_RUNNING, "node", "master_url", "public_url", "token_file", "token_previous_file")
+RESTARTED_FOR = (
+    *FIXED_WHILE_RUNNING,
+    "node",
+    "master_url",
+    "public_url",
+    "ca_file",
+    "token_file",
+    "token_previous_file",
+)
 """Fields of `cluster`: what a router refuses to change while it runs, and where it stands among the others."""
 
 
@@ -72,6 +80,16 @@ class Folders:
         return self.secrets / "users.yaml"
 
     @property
+    def tls_cert(self) -> Path:
+        """What the gateway shows with `--tls`, and everybody else trusts."""
+        return self.secrets / "tls.crt"
+
+    @property
+    def tls_key(self) -> Path:
+        """Its key."""
+        return self.secrets / "tls.key"
+
+    @property
     def control_token(self) -> Path:
         """What the gateway shows where it asks for changes."""
         return self.secrets / "control-token"
@@ -107,13 +125,16 @@ class LocalPlacement:
     where: Where = Where.LOCAL
     control_url: str = ""
     """Where the gateway asks for changes; empty = nowhere."""
+    tls: bool = False
+    """The gateway speaks TLS."""
 
     def place(self, node: RouterNode) -> NodePlacement:
         """Where one node runs."""
         ports = self._ports_of(node.name)
         gateway = node.spec.role is not Role.SLAVE
         port = self.gateway_port if gateway else ports.port
-        url = f"http://{HOST}:{port}"
+        tls = self.tls and gateway
+        url = f"{'https' if tls else 'http'}://{HOST}:{port}"
         return NodePlacement(
             host=HOST,
             port=port,
@@ -121,6 +142,9 @@ class LocalPlacement:
             health_port=ports.health_port,
             url=url,
             slave_urls=(url,),
+            tls_cert_file=str(self.folders.tls_cert) if tls else "",
+            tls_key_file=str(self.folders.tls_key) if tls else "",
+            ca_file=str(self.folders.tls_cert) if self.tls else "",
             store_dir=str(self.folders.node(node.name)),
             token_file=str(self.folders.token),
             gateway_key_file=str(self.folders.gateway_key) if gateway else "",
@@ -157,7 +181,8 @@ class NodePlan:
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"http://{self.config.listen.host}:{self.config.listen.port}"
+        listen = self.config.listen
+        return f"{'https' if listen.tls_cert_file else 'http'}://{listen.host}:{listen.port}"
 
 
 @dataclass(frozen=True, slots=True)

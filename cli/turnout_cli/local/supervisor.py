@@ -7,6 +7,7 @@ is asked once in a while what the cluster waits for; a person is told of each ch
 import asyncio
 import contextlib
 import os
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,7 +51,9 @@ class Supervisor:
 
     async def start(self, plan: ClusterPlan) -> None:
         """Start every router; returns at once."""
-        self._session = aiohttp.ClientSession(headers=self._headers, timeout=aiohttp.ClientTimeout(total=CALL_S))
+        connector = aiohttp.TCPConnector(ssl=await asyncio.to_thread(self._trusted))
+        timeout = aiohttp.ClientTimeout(total=CALL_S)
+        self._session = aiohttp.ClientSession(headers=self._headers, timeout=timeout, connector=connector)
         self._plan = plan
         for node in plan.nodes.values():
             self._start(node)
@@ -94,6 +97,10 @@ class Supervisor:
         await asyncio.gather(*(self._stop(name) for name in list(self._processes)))
         if self._session:
             await self._session.close()
+
+    def _trusted(self) -> ssl.SSLContext | bool:
+        cert = self._folders.tls_cert
+        return ssl.create_default_context(cafile=str(cert)) if cert.exists() else True
 
     def _start(self, node: NodePlan) -> None:
         self._write(node)

@@ -83,7 +83,12 @@ class _Shared:
         return {
             "cluster": self._cluster(node, placed),
             "listen": ListenConfig(
-                host=placed.host, port=placed.port, health_host=placed.health_host, health_port=placed.health_port
+                host=placed.host,
+                port=placed.port,
+                tls_cert_file=placed.tls_cert_file,
+                tls_key_file=placed.tls_key_file,
+                health_host=placed.health_host,
+                health_port=placed.health_port,
             ),
             "admin": AdminConfig() if node.spec.role is Role.SLAVE else _admin(placed),
             "access": AccessConfig() if node.spec.role is Role.SLAVE else _access(placed),
@@ -103,6 +108,7 @@ class _Shared:
             node=node.name,
             token_file=placed.token_file,
             token_previous_file=placed.token_previous_file,
+            ca_file=placed.ca_file,
             master_url=self._master_url if role is Role.SLAVE else "",
             public_url=placed.url,
             slave_urls=self._slave_urls if role is Role.MASTER else [],

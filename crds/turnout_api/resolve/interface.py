@@ -125,6 +125,10 @@ class NodePlacement:
     """How other routers reach it: a slave's `public_url`, and of the master what its slaves get as `master_url`."""
     slave_urls: tuple[str, ...] = ()
     """How the master lists it: an URL, or `dns+http://NODE.NAMESPACE.svc:8900`. Empty = unreachable."""
+    tls_cert_file: str = ""
+    tls_key_file: str = ""
+    ca_file: str = ""
+    """Certificates that this node trusts beside those of the system."""
     store_dir: str = ""
     """Wins over the object's `storeDir`."""
     token_file: str = ""

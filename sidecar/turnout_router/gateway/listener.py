@@ -8,6 +8,7 @@ the log for a fault of ours and none for a fault of theirs.
 
 import asyncio
 import logging
+import ssl
 
 from aiohttp import web
 from aiohttp.http_exceptions import BadHttpMethod, LineTooLong
@@ -65,15 +66,15 @@ class Connection(web.RequestHandler):
 class _Site(web.BaseSite):
     """Accepts as `Connection`, which `web.TCPSite` cannot be told."""
 
-    def __init__(self, runner: web.AppRunner, host: str, port: int) -> None:
-        super().__init__(runner, backlog=BACKLOG)
+    def __init__(self, runner: web.AppRunner, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+        super().__init__(runner, backlog=BACKLOG, ssl_context=tls)
         self._host = host
         self._port = port
 
     @property
     def name(self) -> str:
         """For aiohttp's own messages."""
-        return f"http://{self._host}:{self._port}"
+        return f"{'https' if self._ssl_context else 'http'}://{self._host}:{self._port}"
 
     async def start(self) -> None:
         """Accept from now on. Raises OSError when the port is taken."""
@@ -92,15 +93,19 @@ class _Site(web.BaseSite):
                 max_field_size=MAX_HEADER_BYTES,
             )
 
-        self._server = await loop.create_server(connection, self._host, self._port, backlog=self._backlog)
+        self._server = await loop.create_server(
+            connection, self._host, self._port, backlog=self._backlog, ssl=self._ssl_context
+        )
 
 
-async def listen(application: web.Application, host: str, port: int) -> tuple[web.AppRunner, int]:
+async def listen(
+    application: web.Application, host: str, port: int, tls: ssl.SSLContext | None = None
+) -> tuple[web.AppRunner, int]:
     """Accept connections for an application; the port, which 0 leaves to the system. Raises OSError when it is taken."""
     runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=SHUTDOWN_TIMEOUT_S)
     await runner.setup()
     try:
-        await _Site(runner, host, port).start()
+        await _Site(runner, host, port, tls).start()
     except OSError:
         await runner.cleanup()
         raise

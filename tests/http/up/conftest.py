@@ -225,7 +225,7 @@ async def ready_url(cluster: Cluster) -> str:
     assert cluster.process.stdout is not None
     async with asyncio.timeout(DEADLINE_S):
         line = (await cluster.process.stdout.readline()).decode()
-    assert line.startswith("ready: http://127.0.0.1:"), "\n".join(cluster.said)
+    assert line.startswith(("ready: http://127.0.0.1:", "ready: https://127.0.0.1:")), "\n".join(cluster.said)
     return line.removeprefix("ready: ").strip()
 
 
