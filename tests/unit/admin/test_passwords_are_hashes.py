@@ -49,6 +49,7 @@ def test_a_decoy_costs_the_same_and_nothing_matches_it(text: str) -> None:
         (scrypt_hash(b"x").replace("p=2", "p=0"), "outside"),
         ("$scrypt$ln=15,r=8,p=1$short$short", "form"),
     ],
+    ids=["plain", "bcrypt", "argon2i", "memory", "passes", "ln-24", "ln-9", "p-0", "no-form"],
 )
 def test_what_is_no_hash_of_these_kinds_or_too_dear_is_refused(text: str, why: str) -> None:
     with pytest.raises(UnusableHash, match=why):
