@@ -8,6 +8,7 @@ import pytest
 from turnout_api.config import AccessConfig, ClusterConfig
 from turnout_api.vocabulary import Role
 from turnout_router.access import AccessError, ApiKeys, ClusterTokens, load_cluster_tokens
+from turnout_router.allowances import KeyLimits
 
 GOOD = "0123456789abcdef0123456789abcdef"
 
@@ -70,10 +71,19 @@ def test_an_api_key_counts_only_without_an_authorization(tmp_path: Path) -> None
     assert keys.caller(["Basic bad"], [GOOD]) is None
 
 
+def test_a_key_may_have_limits(tmp_path: Path) -> None:
+    path = tmp_path / "clients.yaml"
+    limits = "requestsPerMinute: 3, tokensPerMinute: 1000, budgetMicrosPerDay: 5"
+    path.write_text(f"clients:\n- {{name: ann, keySha256: {sha256(b'ann-key').hexdigest()}, {limits}}}\n")
+    caller = ApiKeys.of(AccessConfig(clients_file=str(path))).caller(["Bearer ann-key"])
+    assert caller is not None
+    assert caller.limits == KeyLimits(3, 1000, 5)
+
+
 def test_a_clients_file_with_a_field_that_is_not_enforced_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "clients.yaml"
-    path.write_text(f"clients:\n- {{name: ann, keySha256: {'0' * 64}, requestsPerMinute: 3}}\n")
-    with pytest.raises(AccessError, match="requestsPerMinute"):
+    path.write_text(f"clients:\n- {{name: ann, keySha256: {'0' * 64}, requestsPerHour: 3}}\n")
+    with pytest.raises(AccessError, match="requestsPerHour"):
         ApiKeys.of(AccessConfig(clients_file=str(path)))
 
 
