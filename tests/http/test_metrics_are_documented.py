@@ -49,6 +49,8 @@ async def test_every_metric_of_a_scrape_is_documented_and_every_documented_one_i
 ) -> None:
     backend = await cluster.backend(models=("local-m",), decode_tokens_per_second=5)
     slave = await cluster.slave("gpu-a", backend.url, cluster.model("local-m", "m"))
+    key = f"clients: [{{name: ann, keySha256: {'a' * 64}, budgetMicrosPerDay: 5}}]"
+    cluster.access = {"clients_file": cluster.secret("clients.yaml", key)}
     master = await cluster.master()
     body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 1000, "stream": True}
     found = {}
