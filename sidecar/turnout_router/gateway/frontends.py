@@ -141,7 +141,7 @@ def facts_of(
     raw: bytes,
     *,
     caller: Caller,
-    budget_used_percent: float | None,
+    budget_used_percent: float | None = None,
     request_id: str,
     now: float,
     looks_at: frozenset[str] = EVERYTHING,
