@@ -229,7 +229,8 @@ class SimNode:
         else:
             entry.request.returned = True
             self.watch.comes_back(entry.ticket)
-        self._carry_out(self.core.lent_ended(entry.ticket, how, self.clock.now()))
+        reason = relay.refused if how is LentEnding.REFUSED else None
+        self._carry_out(self.core.lent_ended(entry.ticket, how, self.clock.now(), reason))
 
     # Borrowed requests: as helper
 

@@ -46,6 +46,7 @@ class Relay:
         "lease",
         "master",
         "owner",
+        "refused",
         "request",
         "stopping",
         "ticket",
@@ -66,6 +67,8 @@ class Relay:
         self.at_master = False
         self.at_helper = False
         self.stopping = False
+        self.refused: Reason | None = None
+        """Why it was not passed on, as its owner is told."""
         self._ending = LentEnding.STOPPED
 
     # There
@@ -75,16 +78,17 @@ class Relay:
         self._send(self.owner.name, self.master.name, self._unsent, self._reach_master)
 
     def _unsent(self) -> None:
+        self.refused = Reason.FORWARD_FAILED
         self._reach_owner(LentEnding.REFUSED)
 
     def _reach_master(self) -> None:
         master = self.master
         if not master.up or self.request.id in master.stopped:
-            self._back(LentEnding.REFUSED)
+            self._refuse(Reason.FORWARD_FAILED)
             return
         admission = master.admit(self.lease, self.owner.name, self.request.id)
         if isinstance(admission, RelayRefused):
-            self._back(LentEnding.REFUSED)
+            self._refuse(admission.reason)
             return
         self.admitted, self.at_master = admission, True
         self.helper = self._routes.nodes[admission.helper.node]
@@ -96,7 +100,7 @@ class Relay:
         if self.at_master:
             self.at_master = False
             self.master.relay_ended(self, refused=Reason.HELPER_UNREACHABLE)
-            self._back(LentEnding.REFUSED)
+            self._refuse(Reason.HELPER_UNREACHABLE)
 
     def _reach_helper(self) -> None:
         helper = self.helper
@@ -135,6 +139,10 @@ class Relay:
         if self.at_master:
             self._close_at_master()
             self._back(LentEnding.STALLED)
+
+    def _refuse(self, reason: Reason) -> None:
+        self.refused = reason
+        self._back(LentEnding.REFUSED)
 
     def _back(self, how: LentEnding) -> None:
         self._routes.network.stream(self.master.name, self.owner.name, self._reach_owner, how)

@@ -89,9 +89,11 @@ class InProcessStage(RealStage):
         return f"http://{plan.HOST}:{self._routers[node].port}"
 
     async def freeze(self, node: str) -> None:
+        self._frozen.add(node)
         self._wires[node].freeze()
 
     async def thaw(self, node: str) -> None:
+        self._frozen.discard(node)
         self._wires[node].thaw()
 
     async def crash(self, node: str) -> None:

@@ -49,6 +49,7 @@ class RealStage(Stage):
         self._targets: dict[str, str] = {}
         self._ends: dict[str, End] = {}
         self._rows: dict[str, list[Line]] = {}
+        self._frozen: set[str] = set()
         self._began = time.time()
 
     # What the routers are, is said below
@@ -271,16 +272,15 @@ class RealStage(Stage):
             assert answer.status == 200, await answer.text()
 
     async def _until_serving(self) -> None:
-        """Until the master serves every model."""
-        expected = {model.id for node in self.setting.nodes for model in node.models}
+        """Until the master serves every model that it can reach."""
+        expected = {model.id for node, model in self.setting.models() if node.name not in self._frozen}
 
         async def serving() -> bool | None:
             body = await self._cluster_get("master", "status")
             if body is None:
                 return None
-            return {
-                m.name for m in NodeStatus.model_validate_json(body).public_models if m.available
-            } == expected or None
+            served = {m.name for m in NodeStatus.model_validate_json(body).public_models if m.available}
+            return expected <= served or None
 
         await self.wait(serving, "every model is served")
 

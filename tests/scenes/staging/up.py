@@ -88,9 +88,11 @@ class UpStage(RealStage):
         return self._url if node == "master" else f"http://127.0.0.1:{self._ports[node]}"
 
     async def freeze(self, node: str) -> None:
+        self._frozen.add(node)
         os.kill(self._pid(node), signal.SIGSTOP)
 
     async def thaw(self, node: str) -> None:
+        self._frozen.discard(node)
         os.kill(self._pid(node), signal.SIGCONT)
 
     async def crash(self, node: str) -> None:
