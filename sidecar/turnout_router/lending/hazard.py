@@ -1,7 +1,7 @@
 """How likely a helper's own traffic is to return while it is away, and what that would cost.
 
 A long idle gap of bursty traffic is predictable where its mean rate is not: what counts is how many of the gaps that
-have already lasted this long ended soon after. Source of the formulas: the design, "Beyond the text".
+have already lasted this long ended soon after.
 """
 
 from collections.abc import Sequence

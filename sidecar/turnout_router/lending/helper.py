@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from turnout_api.lending import BorrowedJob, DecisionRow, LinkedModel, Outcome, Reason, RowKind, Work
 from turnout_api.vocabulary import Lane
 from turnout_router.lending.effects import Write
+from turnout_router.lending.hazard import MAX_GAPS
 from turnout_router.lending.links import Link
 from turnout_router.lending.measure import Measurements
 from turnout_router.lending.restore import Restore, delay_of
@@ -30,8 +31,6 @@ from turnout_router.runtime.interface import OffloadReturned
 from turnout_router.runtime.loading import Loading
 from turnout_router.runtime.state import Board, ModelState, Phase
 
-GAPS = 80
-"""Own gaps that are remembered."""
 LEAST_POSTPONEMENT_S = 0.1
 """With a restore delay of 0 a node that is not quiet would look again and again in the very same moment."""
 WAITS_S = 3600.0
@@ -64,7 +63,7 @@ class HelperSide:
         self._own_since = now
         """End of the last own request or load."""
         self._own_arrived: float | None = None
-        self._gaps: deque[float] = deque(maxlen=GAPS)
+        self._gaps: deque[float] = deque(maxlen=MAX_GAPS)
         self._waits: deque[tuple[float, float]] = deque()
         """(when, how long): only those that no later one reached, so the first is the longest."""
         self._borrowed_ended = now

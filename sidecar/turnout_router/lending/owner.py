@@ -411,10 +411,6 @@ class Owners:
         if queue.retired and not queue.lent.all:
             self.queues.pop(queue.name, None)
 
-    def is_owner(self, model: str) -> bool:
-        queue = self.queues.get(model)
-        return queue is not None and not queue.retired
-
     def lend(self, now: float) -> bool:
         """Use every free slot; whether anything was lent."""
         lent = False

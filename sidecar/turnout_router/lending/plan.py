@@ -3,7 +3,7 @@
 Problem: at each event the master knows the backlog of every owner and the state of every helper, and must answer at once.
 
 Idea: price every pair alone (`pricing.py`), take the pairs that pay in the order of what they save (`ranking.py`), and
-give owners that got nothing a probe where one is due (`probing.py`). The design, "Lending, exactly", has the formulas.
+give owners that got nothing a probe where one is due (`probing.py`). `docs/lending.md` has the formulas.
 
 Invariants:
 

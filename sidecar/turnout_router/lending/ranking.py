@@ -6,7 +6,7 @@ Who holds a lease competes like everybody else, with what it saves now: the leas
 With several helpers each next one is priced on what the others leave of the drain: `drain × rO / (rO + Σ granted r)`,
 r = 1/t. Savings only shrink on the way, so a heap that looks again at the top finds the largest.
 
-The order in which pairs are settled is the order of the design's last reasons: `outranked`, then `helper_claimed`.
+Pairs are settled in the order of the last two reasons: `outranked`, then `helper_claimed`.
 """
 
 from heapq import heapify, heappop, heappush
