@@ -1,57 +1,82 @@
-"""Arrivals as a router recorded them: the `requests` of a `router.db`, with the sizes that its samples saw.
+"""Arrivals as a router recorded them: the `requests` of a `router.db`, as large as they were measured (see `sizes.py`).
 
-The table has no token counts, on purpose. Sizes are reconstructed from what the same node measured: bytes a token over
-all samples of a model give the prompt, and bytes a token of answers (by default 4) the answer.
+A master has no samples of other nodes' jobs but those that it copied for safekeeping, some seconds late. So the databases
+in the folders beside the log's own are read too: `turnout up` keeps each node's in `nodes/NAME/router.db`.
 """
 
 import sqlite3
-from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
-from statistics import fmean
+from typing import Any
 
 from turnout_api.lending import ModelRef, Work
 from turnout_cli.simulating.requests import Arrival
-from turnout_cli.simulating.traffic import BYTES_PER_TOKEN
+from turnout_cli.simulating.sizes import Measured, Row, node_name, sized
 from turnout_cli.simulating.variants import NotSimulated
-from turnout_router.lending.job import Job
 
-ANSWER_BYTES_PER_TOKEN = 4.0
-_QUERY = (
-    "SELECT ts, node, local_id, stream, bytes_in, bytes_out FROM requests WHERE node != '' AND status < 400 ORDER BY ts"
-)
+_REQUEST = ("ts", "node", "local_id", "stream", "bytes_in", "bytes_out")
+_REQUEST_SAYS = ("path", "total_s", "lent_to", "input_tokens", "output_tokens")
+"""What older versions did not record of a request."""
+_SAMPLE = ("model", "ts", "input_tokens", "output_tokens", "pixel_steps", "body_bytes", "max_tokens")
 
 
 def read_log(path: Path, *, limit: int | None = None, time_scale: float = 1.0) -> list[Arrival]:
     """The requests of a router's database as they came, from 0. Raises NotSimulated."""
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-            rows = database.execute(f"{_QUERY} LIMIT ?", (-1 if limit is None else limit,)).fetchall()
-            ratios = _bytes_per_token(database)
+        with closing(_opened(path)) as database:
+            rows = _requests(database, -1 if limit is None else limit)
+            samples = _samples(database, "samples", "''") + _samples(database, "elsewhere_samples", "node")
     except sqlite3.Error as error:
         raise NotSimulated(f"{path} is no database of a router: {error}") from error
     if not rows:
         raise NotSimulated(f"{path} holds no request that was served")
-    return _arrivals(rows, ratios, time_scale)
+    for neighbour in path.absolute().parent.parent.glob("*/router.db"):
+        if not neighbour.samefile(path):
+            with suppress(sqlite3.Error), closing(_opened(neighbour)) as database:  # it only makes the sizes better
+                samples += [_of_node(each, neighbour.parent.name) for each in _samples(database, "samples", "''")]
+    once = {(node_name(sample.node), sample.model, sample.ts): sample for sample in samples}
+    first = rows[0].ts
+    return [
+        Arrival((row.ts - first) / time_scale, ModelRef(row.node, row.model), work, job)
+        for row, (work, job) in zip(rows, sized(rows, once.values()), strict=True)
+    ]
 
 
-def _arrivals(
-    rows: Sequence[tuple[float, str, str, int, int, int]], ratios: dict[str, float], time_scale: float
-) -> list[Arrival]:
-    first = rows[0][0]
-    arrivals = []
-    for ts, node, model, stream, bytes_in, bytes_out in rows:
-        work = Work(bytes_in / ratios.get(model, BYTES_PER_TOKEN), bytes_out / ANSWER_BYTES_PER_TOKEN)
-        job = Job(body_bytes=bytes_in, lendable=not stream)
-        arrivals.append(Arrival((ts - first) / time_scale, ModelRef(node, model), work, job))
-    return arrivals
+def _opened(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{path}?mode=ro", uri=True)
 
 
-def _bytes_per_token(database: sqlite3.Connection) -> dict[str, float]:
-    """By local ID; empty where nothing was measured."""
-    ratios: dict[str, list[float]] = defaultdict(list)
-    query = "SELECT model, body_bytes, input_tokens FROM samples WHERE input_tokens > 0 AND body_bytes > 0"
-    for model, body_bytes, tokens in database.execute(query):
-        ratios[model].append(body_bytes / tokens)
-    return {model: fmean(values) for model, values in ratios.items()}
+def _columns(database: sqlite3.Connection, table: str) -> frozenset[str]:
+    return frozenset(name for _, name, *_ in database.execute(f"PRAGMA table_info({table})"))
+
+
+def _requests(database: sqlite3.Connection, limit: int) -> list[Row]:
+    there = _columns(database, "requests")
+    more = [name for name in _REQUEST_SAYS if name in there]
+    found = database.execute(
+        f"SELECT {', '.join((*_REQUEST, *more))} FROM requests WHERE node != '' AND status < 400 ORDER BY ts LIMIT ?",  # noqa: S608 - names of ours
+        (limit,),
+    )
+    size = len(_REQUEST)
+    return [_row(each[:size], dict(zip(more, each[size:], strict=True))) for each in found]
+
+
+def _row(values: Sequence[Any], more: dict[str, Any]) -> Row:
+    ts, node, model, stream, bytes_in, bytes_out = values
+    return Row(ts, node, model, bool(stream), bytes_in, bytes_out, **more)
+
+
+def _samples(database: sqlite3.Connection, table: str, node: str) -> list[Measured]:
+    """None where the version that wrote the database kept none."""
+    if not _columns(database, table).issuperset(_SAMPLE):
+        return []
+    found = database.execute(f"SELECT {node}, {', '.join(_SAMPLE)} FROM {table}")  # noqa: S608 - names of ours
+    return [
+        Measured(of, model, ts, Work(given, answered, pixel_steps), body_bytes, max_tokens)
+        for of, model, ts, given, answered, pixel_steps, body_bytes, max_tokens in found
+    ]
+
+
+def _of_node(sample: Measured, node: str) -> Measured:
+    return Measured(node, sample.model, sample.ts, sample.work, sample.body_bytes, sample.max_tokens)
