@@ -6,8 +6,8 @@ requests restores whatever was loaded before the run started, not an intermediat
 
 from dataclasses import dataclass, field
 
+from turnout_api.strategy import SHORTEST_ADAPTIVE_RESTORE_S
 from turnout_cli.simulating.requests import Broken
-from turnout_router.lending.restore import DELAY_S
 from turnout_router.runtime.effects import StartLoad, Ticket
 from turnout_router.runtime.plan import Plan
 from turnout_router.runtime.state import UnitState
@@ -89,7 +89,7 @@ class RestoreWatch:
         if busy:
             raise Broken(f"{self.node} restores {name} and is not quiet")
         delay_s = self.plan.lending.restore_delay_s
-        if now < self.rested_at + (DELAY_S if delay_s is None else delay_s) - ROUNDING_S:
+        if now < self.rested_at + (SHORTEST_ADAPTIVE_RESTORE_S if delay_s is None else delay_s) - ROUNDING_S:
             raise Broken(f"{self.node} restores {name} {now - self.rested_at:.3f} s after it served others")
         self.own_work()
         self.by_borrowing.clear()

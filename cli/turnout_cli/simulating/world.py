@@ -17,7 +17,6 @@ from math import inf
 from random import Random
 
 from turnout_api.config import RouterConfig
-from turnout_api.lending import ModelRef
 from turnout_cli.simulating.clusters import Cluster
 from turnout_cli.simulating.knowledge import Knowledge
 from turnout_cli.simulating.ledger import Ledger, Results, results_of
@@ -29,6 +28,7 @@ from turnout_cli.simulating.requests import Arrival, Broken, Ending, Request
 from turnout_cli.simulating.schedule import Clock, Schedule
 from turnout_router.lending.links import Link
 from turnout_router.lending.settings import LendingSettings
+from turnout_router.lending.sharing import as_links
 
 LOOK_EVERY = 50_000
 """Events after which the clock must have moved: else something goes round in circles."""
@@ -260,17 +260,7 @@ class World:
 
 def links_of(cluster: Cluster) -> tuple[Link, ...]:
     """All links of a cluster, as the deciding code has them."""
-    return tuple(
-        Link(
-            name=link.name,
-            lane=link.lane,
-            owner=ModelRef(link.owner_node, link.owner_model),
-            helper=ModelRef(link.helper_node, link.helper_model),
-            may_load=link.load_if_unloaded,
-            restore=link.restore_after_borrow,
-        )
-        for link in cluster.configs[cluster.master].links
-    )
+    return as_links(cluster.configs[cluster.master].links)
 
 
 def _nothing() -> None:

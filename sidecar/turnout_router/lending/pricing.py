@@ -27,10 +27,8 @@ from turnout_router.lending.eligibility import ineligible_because
 from turnout_router.lending.hazard import expected_harm_s, own_arrival_probability
 from turnout_router.lending.links import Link
 from turnout_router.lending.planning import OwnerView, PlanInput
+from turnout_router.lending.restore import delay_of
 from turnout_router.lending.settings import LendingSettings
-
-LEAST_RESTORE_DELAY_S = 1.5
-"""What `restore_delay_s` None falls back to where the displaced model loads faster, or in an unknown time."""
 
 
 @dataclass(slots=True)
@@ -157,9 +155,7 @@ def own_work_expected(offer: Offer, settings: LendingSettings, within_s: float) 
 
 
 def restore_delay_s(offer: Offer, settings: LendingSettings) -> float:
-    if settings.restore_delay_s is not None:
-        return settings.restore_delay_s
-    return max(LEAST_RESTORE_DELAY_S, offer.reload_s or 0.0)
+    return delay_of(settings.restore_delay_s, offer.reload_s)
 
 
 def _names(pair: tuple[Link, Backlog]) -> tuple[str, str, str, str, str]:

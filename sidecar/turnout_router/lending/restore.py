@@ -8,8 +8,7 @@ at that moment, it is looked at again after another delay. A request of the node
 needs, and the restore does not compete with it.
 """
 
-DELAY_S = 1.5
-"""The least delay where it follows the load time."""
+from turnout_api.strategy import SHORTEST_ADAPTIVE_RESTORE_S
 
 
 class Restore:
@@ -44,4 +43,4 @@ class Restore:
 
 def delay_of(setting_s: float | None, load_s: float | None) -> float:
     """Seconds without borrowed work before a restore. No setting = as long as the load takes, for a quick one 1.5 s."""
-    return max(DELAY_S, load_s or 0.0) if setting_s is None else setting_s
+    return max(SHORTEST_ADAPTIVE_RESTORE_S, load_s or 0.0) if setting_s is None else setting_s

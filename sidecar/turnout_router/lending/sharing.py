@@ -56,7 +56,7 @@ def in_force(config: RouterConfig, push: LinksPush | None) -> RouterConfig:
     return config.model_copy(update={"cluster": cluster, "links": links})
 
 
-def as_links(records: Iterable[LinkRecord]) -> tuple[Link, ...]:
+def as_links(records: Iterable[LinkRecord | LinkConfig]) -> tuple[Link, ...]:
     """As the deciding code has them."""
     return tuple(
         Link(

@@ -1,4 +1,4 @@
-"""Links that rest because their helper's own work waited too long behind borrowed work.
+"""Links that lend nothing for a while because their helper's own work waited too long behind borrowed work.
 
 A node says how long an own request of it waited behind borrowed work in the last hour, at most. When that passes the
 limit, every link that had something lent to the node during that wait is suspended for a while. The same wait counts
@@ -13,7 +13,7 @@ from turnout_router.lending.settings import LendingSettings
 
 
 class Suspensions:
-    """Which links rest, until when and why."""
+    """Which links are suspended, until when and why."""
 
     def __init__(self) -> None:
         self._used_at: dict[str, float] = {}
@@ -40,7 +40,7 @@ class Suspensions:
         return bool(guilty)
 
     def now(self, now: float) -> dict[str, str]:
-        """Link → why it rests."""
+        """Link → why it is suspended."""
         if not self._until:
             return {}
         self._until = {name: (until, why) for name, (until, why) in self._until.items() if now < until}
