@@ -258,6 +258,8 @@ class NodeStatus(_Message):
     models: list[ModelRecord]
     nodes: list[NodeHealth] = []
     public_models: list[PublicModel] = []
+    suspended_links: dict[str, str] = {}
+    """Of a master: link → why nothing is lent over it for now."""
     queue: QueueReport
 
 

@@ -329,6 +329,7 @@ class Router:
             models=self.registry.models() if self.keys else self.runtime.records(),
             nodes=self.registry.health(self.clock()),
             public_models=self.registry.public_models(),
+            suspended_links=self.lending.service.suspended() if self.lending else {},
             queue=self.runtime.queue(),
         )
 

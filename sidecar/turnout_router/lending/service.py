@@ -126,6 +126,10 @@ class LendingService:
         """A node is healthy again."""
         self._carry_out(self._core.on_node_back(node, self._clock()))
 
+    def suspended(self) -> dict[str, str]:
+        """Link → why nothing is lent over it for now."""
+        return self._core.suspended(self._clock())
+
     def leases(self) -> int:
         """How many are live."""
         return self._core.live_leases(self._clock())
