@@ -11,7 +11,7 @@ import kopf
 
 from turnout_api.resources import GROUP, KINDS, VERSION
 from turnout_operator.api import SERVICE_ACCOUNT
-from turnout_operator.names import MASTER_LABEL, NODE_LABEL
+from turnout_operator.names import FIELD_MANAGER, MASTER_LABEL, NODE_LABEL
 from turnout_operator.routers import routers_of
 
 _Seen = dict[tuple[str, str, str], tuple[object, ...]]
@@ -23,6 +23,8 @@ async def watch(namespaces: Collection[str], on_change: Callable[[str], None], *
         registry=_registry(on_change),
         settings=_settings(),
         namespaces=namespaces,
+        # kopf's own has the user's name in it, and the user of an image has none; the type is a str that kopf keeps to itself
+        identity=FIELD_MANAGER,  # type: ignore[arg-type]
         standalone=True,  # peering is no leader election; the state's resourceVersion keeps two operators apart
         ready_flag=ready,
     )
