@@ -3,11 +3,12 @@
 A reader ignores fields that it does not know, so that a cluster can be upgraded one router at a time.
 """
 
-from typing import Annotated, Literal
+from enum import StrEnum
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from turnout_api.lending import DecisionRow, NodeState
+from turnout_api.lending import DecisionRow, ModelRef, NodeState
 from turnout_api.vocabulary import Capability, Family, Lane, Role
 
 NODE_PREFIX = "/router/v1/node"
@@ -108,15 +109,49 @@ class Loaded(_Message):
     displaced: list[str] = []
 
 
+class WaitingState(StrEnum):
+    """What becomes of a request that the router has not handed to a backend. Each is in one of them."""
+
+    QUEUED = "queued"
+    """Waits for a slot."""
+    HELD = "held"
+    """Kept on purpose for a faster helper."""
+    LENT = "lent"
+    """At a helper."""
+
+
 class ModelQueue(_Message):
     """A model's waiting and running requests."""
 
     model: str
     queued: int
+    """Wait for a slot, borrowed ones too."""
     running: int
+    """At the backend."""
+    held: int = 0
+    """Kept for a faster helper."""
+    lent: int = 0
+    """At a helper."""
     loaded: bool
     loading_s: float | None = None
     """Seconds since its load began."""
+
+
+class WaitingRequest(_Message):
+    """A request that the router holds: it waits here, or is lent."""
+
+    id: str
+    model: str
+    """Local ID of the model that it asks for."""
+    state: WaitingState
+    waited_s: float
+    """Since it first arrived, also when it came back from a helper."""
+    helper: ModelRef | None = None
+    """Who has it, or for whom it is held."""
+
+
+MAX_LISTED_REQUESTS: Final = 1000
+"""In one answer to `GET queue?requests=1`."""
 
 
 class QueueReport(_Message):
@@ -129,6 +164,10 @@ class QueueReport(_Message):
     models: list[ModelQueue]
     lending: NodeState | None = None
     """What the master needs to decide; None = a router of before lending."""
+    requests: list[WaitingRequest] | None = None
+    """With `?requests=1` those that the router holds, the oldest first, at most MAX_LISTED_REQUESTS; None = not asked for."""
+    requests_left_out: int = 0
+    """How many more there are."""
 
 
 class LinkRecord(_Message):

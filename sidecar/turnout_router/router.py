@@ -453,15 +453,14 @@ class Router:
     def _readings(self) -> Iterable[Sample]:
         yield Sample("turnout_inflight_requests", "Requests that have not ended.", {}, self.open_requests)
         state = self.runtime.lending_state()
-        lent = {queue.model: len(queue.lent) for queue in state.queues}
         borrowed = Counter(job.model for job in state.borrowed)
         if self.lending:
             yield Sample("turnout_leases_live", "Leases that owners may use.", {}, self.lending.service.leases())
         for model in self.runtime.queue().models:
             labels = {"model": model.model}
-            yield Sample("turnout_queue_depth", "Requests that wait for a slot.", labels, model.queued)
+            yield Sample("turnout_queue_depth", "Requests that wait for a slot.", labels, model.queued + model.held)
             yield Sample("turnout_running_requests", "Requests at the backend.", labels, model.running)
-            yield Sample("turnout_lent_requests", "Requests at a helper.", labels, lent.get(model.model, 0))
+            yield Sample("turnout_lent_requests", "Requests at a helper.", labels, model.lent)
             yield Sample("turnout_borrowed_requests", "Requests of other nodes.", labels, borrowed[model.model])
             yield Sample("turnout_model_loaded", "1 = loaded.", labels, model.loaded)
         for node in self.registry.health(self.clock()):

@@ -110,9 +110,11 @@ class NodeApi:
     async def _snapshot(self, _request: web.Request) -> web.StreamResponse:
         return json_response(self._router.snapshot().model_dump_json().encode())
 
-    async def _queue(self, _request: web.Request) -> web.StreamResponse:
+    async def _queue(self, request: web.Request) -> web.StreamResponse:
         runtime = self._router.runtime
-        report = runtime.queue().model_copy(update={"lending": runtime.lending_state()})
+        report = runtime.queue(requests=request.query.get("requests") in {"1", "true"}).model_copy(
+            update={"lending": runtime.lending_state()}
+        )
         return json_response(written(report))
 
     async def _status(self, _request: web.Request) -> web.StreamResponse:

@@ -37,6 +37,7 @@ from turnout_router.gateway.borrowed import StillRunning
 from turnout_router.gateway.intake import read_body, request_id_of
 from turnout_router.gateway.lent import CONFLICT, HandedBack
 from turnout_router.gateway.outgoing import renamed
+from turnout_router.gateway.sense import wrong_event, wrong_lease
 from turnout_router.invalid import what_is_wrong
 from turnout_router.lending.service import NotDecided
 from turnout_router.store.decisions import FILTERS, MAX_ROWS, Question
@@ -75,6 +76,8 @@ class OffloadApi:
 
     async def _event(self, request: web.Request) -> web.StreamResponse:
         event = await _message(request, QueueEvent)
+        if wrong := wrong_event(event):
+            raise errors.InvalidBody(f"no QueueEvent: {wrong}")
         lending = self._router.lending
         if lending is None:
             return self._not_a_master()
@@ -86,7 +89,10 @@ class OffloadApi:
         return json_response(written(answer))
 
     async def _lease(self, request: web.Request) -> web.StreamResponse:
-        self._router.runtime.take_leases(await _message(request, LeaseAnswer))
+        answer, config = await _message(request, LeaseAnswer), self._router.in_force
+        if wrong := wrong_lease(answer, {self._router.node, config.cluster.node_id}, config.links):
+            raise errors.InvalidBody(f"no LeaseAnswer: {wrong}")
+        self._router.runtime.take_leases(answer)
         return json_response(written(Acknowledged()))
 
     async def _stop(self, request: web.Request) -> web.StreamResponse:

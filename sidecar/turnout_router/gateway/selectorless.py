@@ -66,7 +66,7 @@ async def _transcription(router: "Router", caller: Caller) -> Choice:
 
 
 def _candidate(router: "Router", model: PublicModel, endpoint: Endpoint, queue: QueueReport) -> Candidate:
-    polled = sum(m.queued + m.running for m in queue.models)
+    polled = sum(m.queued + m.held + m.running for m in queue.models)
     # what this gateway has just sent there may not be in that report yet
     open_there = router.endpoints.balance.inflight
     reserved = sum(int(n) for (node_id, _), n in open_there.items() if node_id == endpoint.node_id)

@@ -80,6 +80,11 @@ class OwnerQueue:
         """The request that is kept for a faster helper."""
         return self._hold.ticket if self._hold is not None and self._hold.ticket in self.model.waiting else None
 
+    @property
+    def held_for(self) -> ModelRef | None:
+        """The faster helper."""
+        return None if self._hold is None else self._hold.helper
+
     # Telling the master
 
     def tell(self, trigger: Trigger) -> None:

@@ -349,6 +349,10 @@ class RuntimeCore:
         """What a model has lent and holds back, to read; None = it has no part in lending as an owner."""
         return self._owners.queues.get(model)
 
+    def owners(self) -> Iterator[OwnerQueue]:
+        """All that have a part in lending as an owner, to read; also those that only wait for what they lent."""
+        return iter(self._owners.queues.values())
+
     def is_kept(self, unit: UnitState) -> bool:
         """Whether it is to be loaded although nobody asks."""
         return unit.spec.id in self._loading.keep

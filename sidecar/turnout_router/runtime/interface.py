@@ -176,5 +176,5 @@ class NodeRuntime(Protocol):
     def records(self) -> list[ModelRecord]:
         """The models of this node, with availability (its lane is ready) and why not."""
 
-    def queue(self) -> QueueReport:
-        """Waiting and running requests by model."""
+    def queue(self, *, requests: bool = False) -> QueueReport:
+        """Waiting and running requests by model; with `requests`, also which ones wait."""

@@ -16,7 +16,7 @@ from typing import Final, assert_never
 from turnout_api.config import BackendConfig, ModelConfig, RouterConfig
 from turnout_api.lending import DecisionRow, Lease, LeaseAnswer, NodeState, QueueEvent, Reason
 from turnout_api.vocabulary import Family
-from turnout_api.wire import ModelQueue, ModelRecord, PriceRecord, QueueReport
+from turnout_api.wire import MAX_LISTED_REQUESTS, ModelRecord, PriceRecord, QueueReport
 from turnout_router.backends.driver import BackendError, Brought, Driver, Probe
 from turnout_router.backends.make import driver_for
 from turnout_router.backends.readiness import Standing, standing_of, unavailable_because
@@ -45,7 +45,8 @@ from turnout_router.runtime.effects import (
 )
 from turnout_router.runtime.interface import Claim, LentClaim, LoadRecord, NodeRuntime
 from turnout_router.runtime.plan import backend_key, enrolled, plan_of
-from turnout_router.runtime.state import ModelState, Phase, UnitState
+from turnout_router.runtime.report import model_queues, waiting_requests
+from turnout_router.runtime.state import Phase, UnitState
 from turnout_router.upstream.interface import UpstreamClient
 
 log = logging.getLogger(__name__)
@@ -272,14 +273,17 @@ class LocalRuntime(NodeRuntime):
         now = _now()
         return [self._record(model, self._core.model(model.id).unit, now) for model in self._models.values()]
 
-    def queue(self) -> QueueReport:
-        """Waiting and running requests by model."""
+    def queue(self, *, requests: bool = False) -> QueueReport:
+        """Waiting and running requests by model; with `requests`, also which ones wait."""
         now = _now()
+        listed, left_out = waiting_requests(self._core, now, MAX_LISTED_REQUESTS) if requests else (None, 0)
         return QueueReport(
             node_id=self._config.cluster.node_id,
             accepting=not self._core.draining and not self._core.busy,
             idle_s=self._core.idle_s(now),
-            models=[_queue_of(model, now) for model in self._core.models()],
+            models=model_queues(self._core, now),
+            requests=listed,
+            requests_left_out=left_out,
         )
 
     # Carrying out
@@ -552,17 +556,6 @@ class LocalRuntime(NodeRuntime):
             start_failed=unit.error if unit.start_failed and now < unit.retry_at else "",
             last_error=unit.error,
         )
-
-
-def _queue_of(model: ModelState, now: float) -> ModelQueue:
-    loading = model.unit.phase is Phase.LOADING
-    return ModelQueue(
-        model=model.spec.id,
-        queued=len(model.waiting),
-        running=model.running,
-        loaded=model.unit.phase is Phase.LOADED and not model.unit.down,
-        loading_s=now - model.unit.phase_since if loading else None,
-    )
 
 
 def _record_of(report: LoadReport) -> LoadRecord:

@@ -53,6 +53,56 @@ async def test_a_message_that_cannot_be_read_is_a_400_that_says_why(
     assert named in refused.body["message"]
 
 
+LEASE = {"id": "l1", "helper": {"node": "hlp", "model": "h-local"}, "slots": 1, "ttl_ms": 30_000, "kind": "priced"}
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"slots": 0}, "leases.0.slots: 0"),
+        ({"slots": -1}, "leases.0.slots: -1"),
+        ({"ttl_ms": -1}, "leases.0.ttl_ms: -1"),
+        ({"requests": 0}, "leases.0.requests: 0"),
+        ({"helper": {"node": "own", "model": "o-local"}}, "own is this node"),
+        ({"helper": {"node": "hlp", "model": "another"}}, "no link of o-local names hlp/another"),
+        ({"helper": {"node": "nobody", "model": "h-local"}}, "no link of o-local names nobody/h-local"),
+    ],
+)
+async def test_a_lease_that_cannot_be_used_is_a_400_and_changes_nothing(
+    scene: Any, change: dict[str, Any], named: str
+) -> None:
+    world = await scene(granted=False)
+    answer = {"epoch": 1 << 60, "seq": 1, "model": "o-local", "leases": [LEASE | change]}
+    refused = await world.post(world.owner, "offload/lease", answer)
+    assert (refused.status, refused.body["code"]) == (400, "invalid_body")
+    assert named in refused.body["message"]
+    assert not world.rows(world.owner, "lease_updated")
+
+
+async def test_a_lease_of_a_linked_helper_is_taken(scene: Any) -> None:
+    world = await scene(granted=False)
+    answer = {"epoch": 1 << 60, "seq": 1, "model": "o-local", "leases": [LEASE]}
+    assert (await world.post(world.owner, "offload/lease", answer)).status == 200
+    assert len(world.rows(world.owner, "lease_updated")) == 1
+
+
+async def test_a_lease_for_a_model_that_owns_no_link_is_refused_in_the_log(scene: Any) -> None:
+    world = await scene(granted=False)
+    lease = LEASE | {"helper": {"node": "own", "model": "o-local"}}
+    answer = {"epoch": 1 << 60, "seq": 1, "model": "h-local", "leases": [lease]}
+    assert (await world.post(world.helper, "offload/lease", answer)).status == 200
+    (row,) = world.rows(world.helper, "lease_refused")
+    assert (row.reason, row.owner_model) == ("not_an_owner", "h-local")
+
+
+@pytest.mark.parametrize("name", ["held_count", "lendable_count"])
+async def test_an_event_of_less_than_no_requests_is_a_400(scene: Any, name: str) -> None:
+    world = await scene(granted=False)
+    refused = await world.post(world.master, "offload/event", EVENT | {name: -1})
+    assert (refused.status, refused.body["code"]) == (400, "invalid_body")
+    assert f"{name}: -1" in refused.body["message"]
+
+
 async def test_links_with_a_setting_that_cannot_be_are_refused_and_change_nothing(scene: Any) -> None:
     world = await scene(granted=False)
     before = world.owner.in_force
@@ -99,3 +149,25 @@ async def test_the_queue_says_what_the_master_needs_to_decide(scene: Any) -> Non
     state = (await world.get(world.helper, "queue")).body["lending"]
     assert (state["node"], state["accepting"], state["borrowed"]) == ("hlp", True, [])
     assert [model["model"] for model in state["models"]] == ["h-local"]
+
+
+async def test_the_queue_lists_what_the_router_holds_to_whoever_asks_for_it(scene: Any) -> None:
+    world = await scene()
+    asked = world.ask(4)
+    await world.at_owner.at_least(2)
+    await world.at_helper.at_least(1)
+    lent = {each.request_id for each in world.at_helper.seen}
+    report = (await world.get(world.owner, "queue?requests=1")).body
+    (counts,) = report["models"]
+    assert (counts["queued"] + counts["held"] + counts["lent"], counts["running"]) == (2, 2)
+    listed = {each["id"]: each for each in report["requests"]}
+    assert {name for name, each in listed.items() if each["state"] == "lent"} >= lent
+    for name in lent:
+        assert listed[name]["helper"] == {"node": "hlp", "model": "h-local"}
+        assert listed[name]["waited_s"] > 0
+    assert len(listed) == 2
+    assert report["requests_left_out"] == 0
+    assert (await world.get(world.owner, "queue")).body["requests"] is None
+    for task in asked:
+        task.cancel()
+    await asyncio.gather(*asked, return_exceptions=True)
