@@ -1,4 +1,4 @@
-"""What routers say to each other about lending, and the words of its decisions (design: Lending, exactly).
+"""What routers say to each other about lending, and the words of its decisions (`docs/lending.md`).
 
 Plain dataclasses: the deciding code makes and reads millions of them under a virtual clock, and `pydantic.TypeAdapter`
 reads and writes the same classes as JSON at the border. A reader ignores fields that it does not know.
