@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from statistics import fmean
 
-from turnout_api.lending import DecisionRow
+from turnout_api.lending import DecisionRow, Outcome
 from turnout_cli.simulating.requests import Arrival, Broken, Ending, Request
 
 
@@ -65,6 +65,10 @@ class Ledger:
     def note(self, now: float, what: str) -> None:
         """A fault, or another thing that explains what follows."""
         self.notes.append(f"{now:.3f} {what}")
+
+    def rows_of(self, *outcomes: Outcome) -> list[DecisionRow]:
+        """The rows that say one of these, in order."""
+        return [row for _, _, row in self.rows if row.outcome in outcomes]
 
     def check_done(self) -> None:
         """After a run: every request has ended. Raises Broken."""
