@@ -18,7 +18,7 @@ import orjson
 import typer
 import yaml
 
-from turnout_api.durations import parse_duration
+from turnout_api.durations import format_duration, parse_duration
 from turnout_api.manifests import Finding, Manifest, read
 from turnout_api.resolve import declare, resolve
 from turnout_api.resources.common import DEFAULT_NAMESPACE
@@ -28,7 +28,7 @@ from turnout_operator.injection import How, InjectionRefused, Nodes, node_label
 from turnout_operator.injection import inject as injected
 from turnout_operator.injection.manifests import with_template
 from turnout_operator.placement import InCluster
-from turnout_operator.routerpod import RouterImage, router_image
+from turnout_operator.routerpod import DRAIN_TIMEOUT_S, RouterImage, router_image
 
 Json = dict[str, Any]
 
@@ -54,7 +54,7 @@ def inject(
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Of objects that name none.")] = DEFAULT_NAMESPACE,
     drain_timeout: Annotated[
         str, typer.Option(metavar="DURATION", help="How long requests may run on when a pod ends.")
-    ] = "10m",
+    ] = format_duration(DRAIN_TIMEOUT_S),
     output: Annotated[Format, typer.Option("--output", "-o", case_sensitive=False, help="yaml or json.")] = Format.YAML,
 ) -> None:
     """Put the router's sidecar into pod templates labelled turnout.dev/node, and print all manifests."""

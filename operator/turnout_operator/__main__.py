@@ -32,7 +32,7 @@ def main() -> int:
         "--router-resources", type=parse_resources, default=DEFAULT_RESOURCES, help="requests and limits, as JSON"
     )
     parser.add_argument(
-        "--drain-timeout", type=parse_duration, default=DRAIN_TIMEOUT_S, metavar="10m", help="for requests that run"
+        "--drain-timeout", type=parse_duration, default=DRAIN_TIMEOUT_S, metavar="1m", help="for requests that run (1m)"
     )
     parser.add_argument("--webhook", default="", metavar="NAME", help="the MutatingWebhookConfiguration to serve")
     parser.add_argument("--webhook-secret", default="turnout-webhook", help="where its certificates are kept")

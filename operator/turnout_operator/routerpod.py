@@ -24,8 +24,11 @@ from turnout_api.instances import (
 Json = dict[str, Any]
 USER = 10001
 """That of the image."""
-DRAIN_TIMEOUT_S = 600
-"""How long requests may run on after a pod was told to end."""
+DRAIN_TIMEOUT_S = 60
+"""How long requests may run on after a pod was told to end. Kubernetes looks at a namespace that is deleted again only after
+half of its pods' longest grace period, so a default of minutes would make that as long."""
+END_MARGIN_S = 15
+"""What a pod gets beyond its drain: for the model server's own end, and the router's."""
 _STARTUP_S = 600
 """A router waits for its configuration; only one that hangs before that is started again."""
 DEFAULT_RESOURCES: Mapping[str, Any] = MappingProxyType(

@@ -12,12 +12,11 @@ from turnout_api.resources import RouterNode
 from turnout_operator import mounts
 from turnout_operator.hashes import short_hash
 from turnout_operator.names import MASTER_LABEL, RESTART_HASH_ANNOTATION, STORE_VOLUME, router_object
-from turnout_operator.routerpod import USER, RouterImage, container
+from turnout_operator.routerpod import END_MARGIN_S, USER, RouterImage, container
 
 Json = dict[str, Any]
 LINGER_S = 5
 """A router that ends serves on for this long: the Service's rules on other machines lag."""
-END_MARGIN_S = 30
 
 
 def deployment(

@@ -18,13 +18,11 @@ from turnout_api.resources import RouterNode
 from turnout_operator import mounts
 from turnout_operator.injection.nodes import InjectionRefused, Nodes
 from turnout_operator.names import NODE_LABEL, NODE_VARIABLE, SIDECAR
-from turnout_operator.routerpod import DRAIN_TIMEOUT_S, RouterImage, container, pod_variables
+from turnout_operator.routerpod import DRAIN_TIMEOUT_S, END_MARGIN_S, RouterImage, container, pod_variables
 
 Json = dict[str, Any]
 DEFAULT_GRACE_S = 30
 """What Kubernetes gives a pod that says nothing."""
-GRACE_MARGIN_S = 30
-"""Beyond the drain: for the model server's own end, and the router's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +169,7 @@ def _is_ours(hook: Mapping[str, Any] | None) -> bool:
 
 def _give_time(spec: Json, drain_timeout_s: int) -> None:
     grace = spec.get("terminationGracePeriodSeconds")
-    needed = drain_timeout_s + GRACE_MARGIN_S
+    needed = drain_timeout_s + END_MARGIN_S
     if (DEFAULT_GRACE_S if grace is None else grace) < needed:
         spec["terminationGracePeriodSeconds"] = needed
 

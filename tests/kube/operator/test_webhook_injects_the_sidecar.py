@@ -64,7 +64,7 @@ def test_labelled_pods_get_it_and_wrong_ones_are_refused(objects, webhook, manif
     [sidecar] = pod["spec"]["initContainers"]
     assert (sidecar["name"], sidecar["image"], sidecar["restartPolicy"]) == ("turnout-router", "router:1", "Always")
     assert pod["spec"]["containers"][0]["lifecycle"]["preStop"]["httpGet"]["path"] == DRAIN_PATH
-    assert pod["spec"]["terminationGracePeriodSeconds"] == 630
+    assert pod["spec"]["terminationGracePeriodSeconds"] == 75
     assert "did you mean gpu-b, gpu-a?" in refusal(objects, manifests, "llama-1", "gpu-c")
     assert "which is a Master" in refusal(objects, manifests, "llama-2", "master")
     objects.apply(manifests.pod("other", "gpu-a") | {"metadata": {"name": "other"}})

@@ -90,7 +90,7 @@ def test_each_container_waits_for_the_drain_before_it_is_stopped(injecting: Any,
         }
     assert "postStart" in done.template["spec"]["containers"][1]["lifecycle"]
     assert named(router(done)["env"])["TURNOUT_DRAIN_KEY"]["value"] == "pods-own"
-    assert done.template["spec"]["terminationGracePeriodSeconds"] == 150
+    assert done.template["spec"]["terminationGracePeriodSeconds"] == 135
 
 
 def test_a_hook_that_is_there_is_kept_with_a_warning(injecting: Any, pod: Any) -> None:

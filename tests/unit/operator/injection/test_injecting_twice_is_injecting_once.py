@@ -55,7 +55,7 @@ def test_all_that_is_found_stays_and_nothing_is_done_twice(injecting: Any, spec:
     assert (once.changed, twice.changed) == (True, False)
     given = spec | {"terminationGracePeriodSeconds": once.template["spec"]["terminationGracePeriodSeconds"]}
     assert holds(once.template, template | {"spec": given})
-    assert given["terminationGracePeriodSeconds"] >= max(630, spec.get("terminationGracePeriodSeconds", 0))
+    assert given["terminationGracePeriodSeconds"] >= max(615, spec.get("terminationGracePeriodSeconds", 0))
 
 
 @given(spec=SPECS)
