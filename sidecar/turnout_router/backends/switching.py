@@ -8,7 +8,7 @@ it is. It is a router: each model is loaded and unloaded as behind a URL; the pr
 without a model it holds no GPU, and goes with `stop`. It is none: `Brought.whole` says so, and from then on the process is
 what is loaded and unloaded.
 
-Invariants: a model is *held* from the end of its load until it was told to go; the death of the process is told for each
+Invariants: a model is *held* from the end of its load, or since it was seen loaded, until it was told to go; the death of the process is told for each
 held model, once. Whoever does not obey in time is stopped with all that it holds: it is our own process, and what asks for
 the GPU must not wait for ever.
 """
@@ -71,6 +71,7 @@ class SwitchingDriver:
             except (*BROKEN, KeyError):  # it is healthy, or has just died; what it lists is seen at the next look
                 return {}
             probes = dict(listed or {})
+            self._held |= {name for name, seen in probes.items() if seen.loaded}
         return {name: seen for name, seen in probes.items() if name in self._held or not seen.down}
 
     async def load(self, name: str) -> Brought:
@@ -99,9 +100,9 @@ class SwitchingDriver:
 
     async def unload(self, name: str) -> None:
         """Unload the model, or stop the process that has all of them, or does not obey. Raises BackendError."""
-        held = name in self._held
+        whole = name == PROCESS or PROCESS in self._held
         self._held.discard(name)
-        if held and name != PROCESS:
+        if not whole:
             try:
                 await self._router.unload(self.origin(name), name, self._config.stop_timeout)
             except (*BROKEN, KeyError, LoadRejected) as error:

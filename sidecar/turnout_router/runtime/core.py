@@ -269,9 +269,11 @@ class RuntimeCore:
     def on_lost(self, unit: str, reason: str, now: float) -> list[Effect]:
         """A loaded unit is gone without being told to: its process died. It is started again after a pause."""
         state = self._board.units.get(unit)
-        if state is None or state.phase is not Phase.LOADED:
+        if state is None:
             return []
-        state.down = ""
+        state.down = ""  # who did not answer is not there any more
+        if state.phase is not Phase.LOADED:
+            return []
         self._loading.move(state, Phase.ABSENT, now)
         self._loading.back_off(state, reason, now)
         return self._settle(now)

@@ -20,7 +20,7 @@ SWITCHING = textwrap.dedent("""
     '''Speaks as llama.cpp's router mode does: PORT [WHAT].'''
     import http.server, json, os, sys
     port, what = int(sys.argv[1]), sys.argv[2:]
-    loaded, failed = set(), set()
+    loaded, failed = set("ab") if "resident" in what else set(), set()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def status(self, name):
@@ -173,6 +173,18 @@ async def test_a_server_that_does_not_let_go_of_a_model_is_stopped_for_the_next(
     second = await told(await runtime.claim("b", "2"))
     assert second["loaded"] == ["b"]
     assert second["pid"] != first["pid"]
+
+
+async def test_a_model_that_the_server_loaded_by_itself_beside_another_goes(start_runtime, config, switching, told):
+    runtime = await start_runtime(config([*switching, "resident"]))
+    claim = await runtime.claim("a", "1")
+    pid = (await told(claim))["pid"]
+    runtime.release(claim)
+    async with asyncio.timeout(30):
+        while (said := await told(claim))["loaded"] != ["a"]:  # noqa: ASYNC110  another process
+            await asyncio.sleep(0.01)
+    assert said["pid"] == pid
+    assert loaded(runtime) == ["a"]
 
 
 async def test_a_model_goes_for_one_of_another_process(start_runtime, config, switching, told, server_script):
