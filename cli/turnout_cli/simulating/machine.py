@@ -210,7 +210,8 @@ class Machine:
         backend = self._backends[unit]
         backend.loads += 1
         fails = self.faults.load_error_share and self._random.random() < self.faults.load_error_share
-        self._schedule.after(self._speeds[model].load_s, self._loaded, unit, backend.loads, bool(fails), done)
+        takes_s = self._speeds[model].load_s * (0.5 if fails else 1.0)  # one that fails does so on its way
+        self._schedule.after(takes_s, self._loaded, unit, backend.loads, bool(fails), done)
 
     def _loaded(self, unit: str, attempt: int, fails: bool, done: Callable[[str], None]) -> None:
         backend = self._backends[unit]

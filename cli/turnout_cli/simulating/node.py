@@ -14,7 +14,7 @@ from turnout_cli.simulating.knowledge import Knowledge
 from turnout_cli.simulating.ledger import Ledger, Load
 from turnout_cli.simulating.machine import Machine, MachineJob
 from turnout_cli.simulating.relay import Relay, Routes
-from turnout_cli.simulating.requests import Ending, Request
+from turnout_cli.simulating.requests import Broken, Ending, Request
 from turnout_cli.simulating.schedule import Clock
 from turnout_cli.simulating.watch import Watch
 from turnout_router.lending.effects import Write
@@ -225,7 +225,7 @@ class SimNode:
         if how is LentEnding.SERVED:
             self._carry_out(self.core.lent_began(entry.ticket, self.clock.now()))
             entry.request.served_by = relay.helper.name if relay.helper else ""
-            self._ended(entry, Ending.SERVED)
+            self._ended(entry, Ending.FAILED if relay.broke else Ending.SERVED)
         else:
             entry.request.returned = True
             self.watch.comes_back(entry.ticket)
@@ -244,7 +244,7 @@ class SimNode:
         ticket, effects = self.core.claim(model, request.id, self.clock.now(), request.arrival.job, borrow)
         entry = _Entry(request, ticket, relay=relay, borrowed=True)
         self._entries[ticket] = self._borrowed[relay] = entry
-        self.watch.came(ticket)
+        self.watch.came(ticket, borrow)
         self._carry_out(effects)
 
     def give_up(self, relay: Relay) -> None:
@@ -383,7 +383,9 @@ class SimNode:
         if entry.borrowed:
             self._forget_borrowed(entry)
             assert entry.relay is not None  # noqa: S101  borrowed work came on one
-            entry.relay.answer(LentEnding.SERVED if ok else LentEnding.FAILED)
+            # a backend that breaks while it generates has answered; one that could not be reached has not
+            entry.relay.broke = not ok
+            entry.relay.answer(LentEnding.SERVED if ok or job.began is not None else LentEnding.FAILED)
         else:
             entry.request.served_by = self.name
             self._ended(entry, Ending.SERVED if ok else Ending.FAILED)
@@ -420,7 +422,11 @@ class SimNode:
         self._timer_at = None
         now = self.clock.reached(deadline)
         self.watch.clock_passes()
-        self._carry_out(self.core.on_time(now), on_time=True)
+        effects = self.core.on_time(now)
+        self._carry_out(effects, on_time=True)
+        next_at = self.core.next_deadline()
+        if not effects and next_at is not None and next_at <= now:
+            raise Broken(f"{self.name}: what was due at {deadline:.6f} is not done, and is due again")
 
     # Models
 

@@ -42,6 +42,7 @@ class Relay:
         "at_helper",
         "at_master",
         "at_owner",
+        "broke",
         "helper",
         "lease",
         "master",
@@ -66,6 +67,8 @@ class Relay:
         """Open at the owner, …"""
         self.at_master = False
         self.at_helper = False
+        self.broke = False
+        """The answer is an error: the helper's backend broke while it generated, and nobody runs the request again."""
         self.stopping = False
         self.refused: Reason | None = None
         """Why it was not passed on, as its owner is told."""

@@ -6,7 +6,8 @@ request can end and nothing may be left over.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from math import inf
 from random import Random
 from typing import Any
@@ -57,13 +58,73 @@ class Scenario:
         return world
 
 
-def scenario(seed: int, *, faults: bool = True, largest: int = 50) -> Scenario:
+class Kind(StrEnum):
+    """Families of scenarios. The same seed of another kind is another scenario."""
+
+    MIXED = "mixed"
+    """A bit of everything, 2 to 50 nodes."""
+    WIDE = "wide"
+    """20 to 50 nodes, several helpers for each owner."""
+    CROWDED = "crowded"
+    """Few nodes with many models on both lanes, exclusive runtimes, streams, clients that leave, nodes that drain."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Taste:
+    """What a kind likes. Each choice of `MIXED` is drawn as ever, so that its seeds stay what they were."""
+
+    sizes: Sequence[int] = (2, 2, 2, 3, 3, 4, 5, 8, 8, 12, 20, 50)
+    models: str = "mn"
+    more_models: float = 0.4
+    images: float = 0.25
+    may_load: float = 0.8
+    restore: float = 0.6
+    durations_s: Sequence[float] = (60.0, 200.0, 600.0)
+    talkers: int = 6
+    """So many models are asked for, about."""
+    streams: Sequence[float] = (0.0, 0.3)
+    leave: Sequence[float] = (0.0, 0.1)
+    settings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """One of these, on top of what all kinds draw."""
+    drains: bool = False
+
+
+_TASTES = {
+    Kind.MIXED: _Taste(),
+    Kind.WIDE: _Taste(
+        sizes=(20, 25, 30, 40, 50),
+        durations_s=(30.0, 60.0),
+        talkers=12,
+        settings={"offload_max_helpers": (2, 4, 8), "offload_strategy": (*OffloadStrategy, OffloadStrategy.ADAPTIVE)},
+    ),
+    Kind.CROWDED: _Taste(
+        sizes=(2, 2, 3, 4, 6),
+        models="mnop",
+        more_models=0.7,
+        images=0.5,
+        may_load=0.5,
+        restore=0.8,
+        durations_s=(60.0, 200.0),
+        talkers=8,
+        streams=(0.2, 0.5),
+        leave=(0.1, 0.4),
+        settings={"offload_max_helpers": (1, 2, 3), "scheduling_min_samples": (1, 1, 3), "offload_probe_idle": (0.0, 0.5)},
+        drains=True,
+    ),
+}  # fmt: skip
+
+
+def scenario(seed: int, *, faults: bool = True, largest: int = 50, kind: Kind = Kind.MIXED) -> Scenario:
     """The scenario of a seed. `largest`: nodes at most."""
-    random = Random(f"scenario {seed}")  # noqa: S311  a simulation
-    nodes = _nodes(random, min(largest, random.choice([2, 2, 2, 3, 3, 4, 5, 8, 8, 12, 20, 50])))
-    cluster = cluster_of(nodes, _links(random, nodes), _settings(random))
-    duration_s = random.choice([60.0, 200.0, 600.0])
-    traffic = _traffic(random, cluster, duration_s)
+    random = Random(f"scenario {seed}" if kind is Kind.MIXED else f"{kind} scenario {seed}")  # noqa: S311  a simulation
+    taste = _TASTES[kind]
+    nodes = _nodes(random, min(largest, random.choice(taste.sizes)), taste)
+    links = _links(random, nodes, taste)
+    settings = _settings(random)
+    settings |= {name: random.choice(values) for name, values in taste.settings.items()}
+    cluster = cluster_of(nodes, links, settings)
+    duration_s = random.choice(taste.durations_s)
+    traffic = _traffic(random, cluster, duration_s, taste)
     known = everything(cluster, traffic[:40]) if random.random() < 0.6 else {}
     return Scenario(
         seed,
@@ -71,12 +132,12 @@ def scenario(seed: int, *, faults: bool = True, largest: int = 50) -> Scenario:
         traffic,
         _conditions(random, cluster) if faults else Conditions(),
         known,
-        _faults(random, cluster, duration_s) if faults else [],
+        _faults(random, cluster, duration_s, taste) if faults else [],
     )
 
 
-def _nodes(random: Random, count: int) -> list[SimNodeSpec]:
-    image = random.random() < 0.25
+def _nodes(random: Random, count: int, taste: _Taste) -> list[SimNodeSpec]:
+    image = random.random() < taste.images
     nodes = []
     for index in range(count):
         speed = ModelSpeed(
@@ -85,9 +146,8 @@ def _nodes(random: Random, count: int) -> list[SimNodeSpec]:
             unload_s=random.choice([0.0, 0.0, 1.0]),
             pixel_steps_per_s=1e6,
         ).scaled(random.choice([0.5, 1.0, 1.0, 1.0, 2.0]))
-        models = [SimModel("m", speed, context_window=random.choice([4096, 1_000_000, 1_000_000]))]
-        if random.random() < 0.4:
-            models.append(SimModel("n", speed))
+        models = [SimModel(taste.models[0], speed, context_window=random.choice([4096, 1_000_000, 1_000_000]))]
+        models += [SimModel(name, speed) for name in taste.models[1:] if random.random() < taste.more_models]
         if image:
             models.append(SimModel("i", speed, lane=Lane.IMAGE))
         random.shuffle(models)
@@ -96,7 +156,7 @@ def _nodes(random: Random, count: int) -> list[SimNodeSpec]:
     return nodes
 
 
-def _links(random: Random, nodes: list[SimNodeSpec]) -> list[SimLink]:
+def _links(random: Random, nodes: list[SimNodeSpec], taste: _Taste) -> list[SimLink]:
     style = random.choice(["star", "ring", "mutual", "some"])
     links = []
     for i, owner in enumerate(nodes):
@@ -116,8 +176,8 @@ def _links(random: Random, nodes: list[SimNodeSpec]) -> list[SimLink]:
                         SimLink(
                             f"{owner.name}/{mine.id}",
                             f"{helper.name}/{random.choice(theirs).id}",
-                            may_load=random.random() < 0.8,
-                            restore=random.random() < 0.6,
+                            may_load=random.random() < taste.may_load,
+                            restore=random.random() < taste.restore,
                             lane=mine.lane,
                         )
                     )
@@ -148,14 +208,14 @@ def _settings(random: Random) -> dict[str, Any]:
     return settings | {name: random.choice(values) for name, values in optional.items() if random.random() < 0.25}
 
 
-def _traffic(random: Random, cluster: Cluster, duration_s: float) -> list[Arrival]:
+def _traffic(random: Random, cluster: Cluster, duration_s: float, taste: _Taste) -> list[Arrival]:
     lanes = {
         ModelRef(name, model.id): Lane.IMAGE if "Image" in model.capabilities else Lane.TEXT
         for name, config in cluster.configs.items()
         for model in config.models.local
     }
-    share = min(1.0, 6 / len(lanes))
-    streams, leave = random.choice([0.0, 0.3]), random.choice([0.0, 0.1])
+    share = min(1.0, taste.talkers / len(lanes))
+    streams, leave = random.choice(taste.streams), random.choice(taste.leave)
     arrivals: list[Arrival] = []
     for number, (target, lane) in enumerate(lanes.items()):
         if random.random() > share and number:
@@ -200,12 +260,14 @@ def _conditions(random: Random, cluster: Cluster) -> Conditions:
     return Conditions(network, clocks)
 
 
-def _faults(random: Random, cluster: Cluster, duration_s: float) -> Script:
+def _faults(random: Random, cluster: Cluster, duration_s: float, taste: _Taste) -> Script:
+    kinds = [_crash, _cut, _cut_from_master, _master, _slow, _errors, _lies, _dead_backend, _relink]
+    kinds += [_drain, _wish, _wish, _failing_loads, _forbid_loads] if taste.drains else []
     names = [name for name in cluster.configs if cluster.speeds[name]]
     script: Script = []
     for _ in range(random.choice([0, 1, 2, 4, 8])):
         at_s, lasts_s = random.uniform(0.0, duration_s * 1.2), random.choice([0.0, 1.0, 10.0, 120.0])
-        make = random.choice([_crash, _cut, _cut_from_master, _master, _slow, _errors, _lies, _dead_backend, _relink])
+        make = random.choice(kinds)
         script += make(random, cluster, random.choice(names), at_s, lasts_s)
     return sorted(script, key=lambda step: step[0])
 
@@ -215,6 +277,18 @@ def _crash(_random: Random, _: Cluster, node: str, at_s: float, lasts_s: float) 
         (at_s, f"{node} is killed", lambda world: world.crash(node)),
         (at_s + lasts_s, f"{node} starts", lambda world: world.restart(node)),
     ]
+
+
+def _drain(_random: Random, _: Cluster, node: str, at_s: float, lasts_s: float) -> Script:
+    return [
+        (at_s, f"{node} drains", lambda world: world.drain(node)),
+        (at_s + lasts_s, f"{node} starts", lambda world: world.restart(node)),
+    ]
+
+
+def _wish(random: Random, cluster: Cluster, node: str, at_s: float, _lasts_s: float) -> Script:
+    model = random.choice(sorted(cluster.speeds[node]))
+    return [(at_s, f"somebody wants {model} on {node}", lambda world: world.load(node, model))]
 
 
 def _cut(random: Random, cluster: Cluster, node: str, at_s: float, lasts_s: float) -> Script:
@@ -264,6 +338,10 @@ def _errors(random: Random, _: Cluster, node: str, at_s: float, lasts_s: float) 
     return _set_faults(node, at_s, lasts_s, Faults(error_share=share, load_error_share=random.choice([0.0, 0.5])))
 
 
+def _failing_loads(_: Random, _cluster: Cluster, node: str, at_s: float, lasts_s: float) -> Script:
+    return _set_faults(node, at_s, max(lasts_s, 60.0), Faults(load_error_share=0.5))
+
+
 def _lies(random: Random, _: Cluster, node: str, at_s: float, lasts_s: float) -> Script:
     return _set_faults(node, at_s, lasts_s, Faults(usage_factor=random.choice([0.0, 0.01, 100.0, inf])))
 
@@ -284,4 +362,13 @@ def _relink(random: Random, cluster: Cluster, _: str, at_s: float, lasts_s: floa
     return [
         (at_s, f"{len(fewer)} links", lambda world: world.relink(fewer)),
         (at_s + lasts_s, "all links", lambda world: world.relink(links)),
+    ]
+
+
+def _forbid_loads(_random: Random, cluster: Cluster, _: str, at_s: float, lasts_s: float) -> Script:
+    links = links_of(cluster)
+    strict = tuple(replace(link, may_load=False) for link in links)
+    return [
+        (at_s, "no link may load", lambda world: world.relink(strict)),
+        (at_s + lasts_s, "links may load", lambda world: world.relink(links)),
     ]

@@ -17,12 +17,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from turnout_cli.simulating.scenarios import scenario
+from turnout_cli.simulating.scenarios import Kind, scenario
 from turnout_cli.simulating.world import World
 
 CHUNK = 8
 LARGEST = 50
 """Nodes at most. A seed with another limit is another scenario."""
+
+FIXED = (
+    *((Kind.MIXED, seed, 20) for seed in range(1, 121)),
+    *((Kind.CROWDED, seed, LARGEST) for seed in range(1, 41)),
+    *((Kind.WIDE, seed, LARGEST) for seed in range(1, 5)),
+)
+"""(kind, seed, nodes at most): what every change is checked with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +48,10 @@ class SeedResult:
     """Outcomes and reasons of the decision log: what the seeds reach."""
 
 
-def run_seed(seed: int, *, largest: int = LARGEST) -> SeedResult:
+def run_seed(seed: int, *, largest: int = LARGEST, kind: Kind = Kind.MIXED) -> SeedResult:
     """Run one seed."""
     try:
-        world = scenario(seed, largest=largest).run()
+        world = scenario(seed, largest=largest, kind=kind).run()
     except Exception as error:  # noqa: BLE001  whatever the product raises is a finding
         return SeedResult(seed, f"{type(error).__name__}: {error}", traceback.format_exc())
     counts = Counter[str]()
@@ -65,9 +72,11 @@ def digest_of(world: World) -> str:
     return digest.hexdigest()
 
 
-def run_seeds(first: int, last: int, jobs: int, *, largest: int = LARGEST) -> Iterator[SeedResult]:
+def run_seeds(
+    first: int, last: int, jobs: int, *, largest: int = LARGEST, kind: Kind = Kind.MIXED
+) -> Iterator[SeedResult]:
     """Run a range, last included, in the order in which they end."""
-    seeds, run = range(first, last + 1), partial(run_seed, largest=largest)
+    seeds, run = range(first, last + 1), partial(run_seed, largest=largest, kind=kind)
     if jobs == 1:
         yield from map(run, seeds)
         return
@@ -75,14 +84,17 @@ def run_seeds(first: int, last: int, jobs: int, *, largest: int = LARGEST) -> It
         yield from pool.imap_unordered(run, seeds, chunksize=CHUNK)
 
 
-def replay_command(seed: int, largest: int) -> str:
+def replay_command(seed: int, largest: int, kind: Kind = Kind.MIXED) -> str:
     """What runs a seed again."""
-    return f"python -m turnout_cli.simulating.seeds {seed}" + (f" --largest {largest}" if largest != LARGEST else "")
+    more = f" --largest {largest}" if largest != LARGEST else ""
+    return f"python -m turnout_cli.simulating.seeds {seed}{more}" + (
+        f" --kind {kind}" if kind is not Kind.MIXED else ""
+    )
 
 
-def replay(seed: int, *, largest: int = LARGEST) -> int:
+def replay(seed: int, *, largest: int = LARGEST, kind: Kind = Kind.MIXED) -> int:
     """Run one seed and tell its story."""
-    script = scenario(seed, largest=largest)
+    script = scenario(seed, largest=largest, kind=kind)
     for name, config in script.cluster.configs.items():
         models = ", ".join(model.id for model in config.models.local)
         print(f"{name}: {models or 'routing only'}{' (exclusive)' if config.backend.exclusive else ''}")
@@ -114,18 +126,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("last", type=int, nargs="?")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     parser.add_argument("--largest", type=int, default=LARGEST, help="nodes at most; another number, another scenario")
+    parser.add_argument("--kind", type=Kind, choices=list(Kind), default=Kind.MIXED, help="family of scenarios")
     given = parser.parse_args(arguments)
     if given.last is None:
-        return replay(given.first, largest=given.largest)
+        return replay(given.first, largest=given.largest, kind=given.kind)
     started, failed, outcomes = time.perf_counter(), 0, Counter[str]()
     requests = events = 0
-    for result in run_seeds(given.first, given.last, given.jobs, largest=given.largest):
+    for result in run_seeds(given.first, given.last, given.jobs, largest=given.largest, kind=given.kind):
         requests += result.requests
         events += result.events
         outcomes += result.outcomes
         if result.error:
             failed += 1
-            print(f"seed {result.seed}: {result.error}\n  {replay_command(result.seed, given.largest)}", flush=True)
+            print(
+                f"seed {result.seed}: {result.error}\n  {replay_command(result.seed, given.largest, given.kind)}",
+                flush=True,
+            )
     took = time.perf_counter() - started
     seeds = given.last - given.first + 1
     print(f"{seeds} seeds, {failed} failed, {requests} requests, {events} events, {took:.1f} s")

@@ -18,6 +18,7 @@ from turnout_cli.simulating.watch_owner import OwnerWatch
 from turnout_cli.simulating.watch_restore import RestoreWatch
 from turnout_cli.simulating.watch_rows import Expected
 from turnout_router.lending.effects import Write
+from turnout_router.lending.job import Borrow
 from turnout_router.lending.measure import Sample
 from turnout_router.runtime.core import RuntimeCore
 from turnout_router.runtime.effects import Effect, LoadReport, Refuse, Sampled, StartLoad, Ticket
@@ -44,7 +45,8 @@ class _Books:
     """Own, in order of arrival unless one came back."""
     pipe: dict[Ticket, None] = field(default_factory=dict)
     """Own and borrowed."""
-    borrowed_waits: dict[Ticket, None] = field(default_factory=dict)
+    borrowed_waits: dict[Ticket, Borrow] = field(default_factory=dict)
+    """With what its link lets it do."""
     borrowed_runs: int = 0
 
 
@@ -98,12 +100,12 @@ class Watch:
 
     # Requests
 
-    def came(self, ticket: Ticket) -> None:
+    def came(self, ticket: Ticket, borrow: Borrow | None = None) -> None:
         """A claim."""
         self._place[ticket] = Place.WAITS
         books = self._books[ticket.model]
-        if ticket.borrow is not None:
-            books.borrowed_waits[ticket] = None
+        if borrow is not None:
+            books.borrowed_waits[ticket] = borrow
             return
         books.waits[ticket] = None
         self._own_waiting += 1
@@ -219,7 +221,7 @@ class Watch:
         if books.waits or any(ticket.model == model for ticket in self._loads):
             self.restore.loads_for_itself(effect)
         elif books.borrowed_waits:
-            self.restore.loads_for_others(effect, next(iter(books.borrowed_waits)))
+            self.restore.loads_for_others(effect, next(iter(books.borrowed_waits.values())))
         else:
             unit = core.unit(effect.unit)
             busy = any(b.waits or b.pipe or b.borrowed_waits for b in self._books.values())
@@ -234,7 +236,7 @@ class Watch:
             least, most = sorted((report.seconds, report.seconds if known is None else known))
             if load_s is None or not least * (1 - ROUNDING) <= load_s <= most * (1 + ROUNDING):
                 raise self._broken(f"{report.model} was loaded in {report.seconds} s and counts as {load_s}")
-        elif known is not None and load_s is not None and not isclose(known, load_s):
+        elif load_s is not None and (known is None or not isclose(known, load_s)):
             raise self._broken(f"{report.model} could not be loaded, and that counts as a load: {known}, {load_s}")
         self._load_s[report.model] = load_s
 
@@ -269,7 +271,9 @@ class Watch:
         """
         now = self._clock.now()
         rows = [effect.row for effect in effects if isinstance(effect, Write)]
-        held = {row.request_id: row for row in rows if row.outcome is Outcome.HELD_FOR_HELPER}
+        for row in rows:
+            if row.outcome is Outcome.HELD_FOR_HELPER:
+                self._begins_to_hold(row)
         for model, books in self._books.items():
             depth, owner = self._depth[model], self._owners[model]
             if self._just_came in books.waits:
@@ -278,7 +282,9 @@ class Watch:
                 owner.check(books.waits, now, told=model in news, on_time=on_time)
             if depth is not None:
                 self._check_counts(model, books, core)
-                self._check_idle(model, books, core, depth, held, on_time=on_time)
+                queue = core.owner(model)
+                owner.holds(None if queue is None else queue.held, now, on_time=on_time)
+                self._check_idle(model, books, core, depth)
         if any(books.borrowed_waits for books in self._books.values()):
             self._check_borrowed(core)
         self._just_came = None
@@ -299,9 +305,6 @@ class Watch:
         books: _Books,
         core: RuntimeCore,
         depth: int,
-        held: dict[str, DecisionRow],
-        *,
-        on_time: bool,
     ) -> None:
         """Nobody waits who could go, but for one request that is held for a faster helper."""
         if not (books.waits or books.borrowed_waits) or len(books.pipe) >= depth:
@@ -313,11 +316,14 @@ class Watch:
             if most is None or books.borrowed_runs < most:
                 raise self._broken(f"borrowed {next(iter(books.borrowed_waits)).request_id} waits at a free backend")
             return
-        head, queue = min(books.waits, key=lambda ticket: ticket.seq), core.owner(model)
-        if queue is None or queue.held is not head:
-            raise self._broken(f"{head.request_id} waits at a free backend of {model}, and is not held")
-        row = held.get(head.request_id)
-        self._owners[model].holds(head, len(books.pipe), self._clock.now(), row, on_time=on_time)
+        head = min(books.waits, key=lambda ticket: ticket.seq)
+        self._owners[model].keeps_from(head, len(books.pipe), self._clock.now())
+
+    def _begins_to_hold(self, row: DecisionRow) -> None:
+        books = self._books[row.owner_model]
+        ticket = next((ticket for ticket in books.waits if ticket.request_id == row.request_id), None)
+        if ticket is not None:  # else it went to the backend in the same step
+            self._owners[row.owner_model].begins_to_hold(ticket, row, len(books.pipe), self._clock.now())
 
     def _is_open(self, model: str, core: RuntimeCore) -> bool:
         """Its backend takes requests, and no other model waits for its turn."""
@@ -336,9 +342,8 @@ class Watch:
         if self._own_waiting or own or self._loads:
             raise self._broken("borrowed work waits here beside own work, and was not handed back")
         for model, books in self._books.items():
-            for ticket in books.borrowed_waits:
-                may_load = ticket.borrow is not None and ticket.borrow.may_load
-                if not may_load and core.model(model).unit.phase is not Phase.LOADED:
+            for ticket, borrow in books.borrowed_waits.items():
+                if not borrow.may_load and core.model(model).unit.phase is not Phase.LOADED:
                     raise self._broken(f"borrowed {ticket.request_id} waits for a load that its link forbids")
 
     def _check_effects(self, effects: Iterable[Effect], rows: Iterable[DecisionRow]) -> None:

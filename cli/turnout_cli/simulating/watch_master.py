@@ -55,8 +55,8 @@ class MasterWatch:
         self._asked: dict[tuple[ModelRef, str], int] = {}
         self._answered: dict[tuple[ModelRef, str], int] = {}
         """(owner, run of its process) → number of its newest event."""
-        self._runs: dict[str, frozenset[str] | None] = {}
-        """Node → the borrowed requests that it has, in its newest state; None = it knows nothing of lending."""
+        self._states: dict[str, NodeState | None] = {}
+        """Node → its newest state; None = it knows nothing of lending."""
         self._heard_now = ""
         """The node whose state came in this step."""
         self._relays: dict[str, ModelRef] = {}
@@ -66,7 +66,7 @@ class MasterWatch:
     def configure(self, settings: LendingSettings, links: Sequence[Link]) -> None:
         """Other links or settings are in force."""
         self._settings = settings
-        self._links = {(link.owner, link.helper) for link in links}
+        self._links = {(link.owner, link.helper): link for link in links}
 
     def drains(self) -> None:
         """From here on nobody has a lease."""
@@ -87,7 +87,7 @@ class MasterWatch:
 
     def knows(self, node: str, state: NodeState | None) -> None:
         """The answer to a poll arrives."""
-        self._runs[node] = None if state is None else frozenset(job.id for job in state.borrowed)
+        self._states[node] = state
         self._heard_now = node
         for event in state.queues if state is not None else ():
             self._event[ModelRef(event.node, event.model)] = event
@@ -174,8 +174,17 @@ class MasterWatch:
         for row in plans:
             if row.outcome in _GRANTS:
                 self._renewed[_pair_of(row)] = now
+                self._check_grant(self._links[_pair_of(row)])
             elif not row.reason:
                 raise self._broken(f"{row.owner_node} may not lend to {row.helper_node}, and the row does not say why")
+
+    def _check_grant(self, link: Link) -> None:
+        """A helper accepts borrowed work; without "load if unloaded" it "takes it only while the model is loaded"."""
+        state = self._states.get(link.helper.node)
+        if state is None or not state.accepting:
+            raise self._broken(f"{link.name} is granted, and {link.helper.node} does not accept borrowed work")
+        if not any(model.model == link.helper.model and (model.loaded or link.may_load) for model in state.models):
+            raise self._broken(f"{link.name} is granted, and {link.helper.model} is not loaded and may not be")
 
     def _check_answer(self, owner: ModelRef, seq: int, instance: str) -> None:
         key = owner, instance
@@ -206,6 +215,8 @@ class MasterWatch:
             raise self._broken(f"{lease.id} was {self._terms[lease.id]} and is {pair}, {lease.kind}")
         if lease.kind is LeaseKind.PROBE and lease.requests != 1:
             raise self._broken(f"a probe of {lease.helper} lets {lease.requests} requests through")
+        if lease.requests is not None and self._used[lease.id] >= lease.requests:
+            raise self._broken(f"{owner} is told of {lease.id}, which is used up")
         beyond = settings.borrowed_beyond_recall
         most = settings.backend_depth if beyond is None else max(settings.backend_depth, beyond + 1)
         most = min(most, max(settings.faster_slots, settings.slower_slots))
@@ -230,8 +241,8 @@ class MasterWatch:
             helper = self._relays.get(request_id)
             if helper is None or helper.node != heard:
                 continue
-            runs = self._runs[heard]
-            if runs is None or request_id in runs:
+            state = self._states[heard]
+            if state is None or any(job.id == request_id for job in state.borrowed):
                 raise self._broken(f"{request_id} is taken from {helper}, which runs it as far as is known")
 
     def check_quiet(self) -> None:

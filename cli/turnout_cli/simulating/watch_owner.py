@@ -254,22 +254,36 @@ class OwnerWatch:
                 if self._could_go(ticket, lease):
                     raise self._broken(ticket, f"waits although {lease.id} has a free slot at {lease.helper}")
 
-    def holds(self, ticket: Ticket, pipe: int, now: float, row: DecisionRow | None, *, on_time: bool) -> None:
-        """The head of the queue is kept although a slot is free. `row`: of the step in which that begins."""
-        if row is not None:
-            self._kept = _Kept(ticket, self._release_at(ticket, row, now))
-        kept = self._kept
-        if kept is None or kept.ticket is not ticket:
-            raise self._broken(ticket, "is held for a faster helper without a row")
-        if pipe != 1:  # "this only applies to the second slot"
-            raise self._broken(ticket, f"is held with {pipe} at the backend")
+    def begins_to_hold(self, ticket: Ticket, row: DecisionRow, pipe: int, now: float) -> None:
+        """The head of the queue is kept although a slot is free, as this row says."""
+        if pipe != 1:
+            raise self._broken(ticket, f"is held with {pipe} at the backend: this only applies to the second slot")
         if not self._lending.hold_for_faster or ticket in self._came_back:
             raise self._broken(ticket, "is held and may not be")
-        live = [h.lease for h in self._held.values() if h.lease.kind is LeaseKind.PRICED and now < h.until]
-        if not any(self._at(lease) >= lease.slots for lease in live):
-            raise self._broken(ticket, "is held and no lease has all its slots lent")
-        if now >= kept.release_at + (0.0 if on_time else SLACK_S):
-            raise self._broken(ticket, "is held longer than its helper's predicted finish plus one job")
+        live = self._live_priced(now)
+        if not live or any(self._at(lease) < lease.slots for lease in live):
+            raise self._broken(ticket, "is held, and not every slot of a live lease is busy")
+        self._kept = _Kept(ticket, self._release_at(ticket, row, now))
+
+    def holds(self, held: Ticket | None, now: float, *, on_time: bool) -> None:
+        """What is kept after a step."""
+        kept = self._kept
+        if held is None:
+            self._kept = None
+        elif kept is None or kept.ticket is not held:
+            raise self._broken(held, "is held for a faster helper without a row")
+        elif now >= kept.release_at + (0.0 if on_time else SLACK_S):
+            raise self._broken(held, "is held longer than its helper's predicted finish plus one job")
+
+    def keeps_from(self, ticket: Ticket, pipe: int, now: float) -> None:
+        """It is held, and nothing else is in its way to a free backend."""
+        if self._kept is None or self._kept.ticket is not ticket:
+            raise self._broken(ticket, "waits at a free backend, and is not held")
+        if pipe != 1 or not self._live_priced(now):
+            raise self._broken(ticket, f"is held with {pipe} at the backend, or no lease is live")
+
+    def _live_priced(self, now: float) -> list[Lease]:
+        return [h.lease for h in self._held.values() if h.lease.kind is LeaseKind.PRICED and now < h.until]
 
     def _release_at(self, ticket: Ticket, row: DecisionRow, now: float) -> float:
         helper = ModelRef(row.helper_node, row.helper_model)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from turnout_api.strategy import SHORTEST_ADAPTIVE_RESTORE_S
 from turnout_cli.simulating.requests import Broken
-from turnout_router.runtime.effects import StartLoad, Ticket
+from turnout_router.lending.job import Borrow
+from turnout_router.runtime.effects import StartLoad
 from turnout_router.runtime.plan import Plan
 from turnout_router.runtime.state import UnitState
 
@@ -62,17 +63,17 @@ class RestoreWatch:
         self.by_borrowing.discard(effect.unit)
         self.by_borrowing.difference_update(effect.displaced)
 
-    def loads_for_others(self, effect: StartLoad, head: Ticket) -> None:
+    def loads_for_others(self, effect: StartLoad, head: Borrow) -> None:
         """Only borrowed work waits for this model, `head` first."""
-        if head.borrow is None or not head.borrow.may_load:
-            raise Broken(f"{self.node} loads {effect.unit} for {head.request_id}, whose link forbids it")
+        if not head.may_load:
+            raise Broken(f"{self.node} loads {effect.unit} for borrowed work, whose link forbids it")
         if self.plan.exclusive:
             for unit in effect.displaced:
                 if not self.first and unit not in self.by_borrowing:
                     self.first, self.sure = unit, True
-                elif unit == self.first and self.wanted is not head.borrow.restore:
+                elif unit == self.first and self.wanted is not head.restore:
                     self.sure = False  # borrowed work had brought it back: was the node quiet since, it is another run
-                self.wanted = bool(self.first) and (self.wanted or head.borrow.restore)
+                self.wanted = bool(self.first) and (self.wanted or head.restore)
         self.by_borrowing.difference_update(effect.displaced)
         self.by_borrowing.add(effect.unit)
 

@@ -133,6 +133,18 @@ class World:
         self.ledger.note(self.now, f"{node} starts")
         self.nodes[node].start()
 
+    def drain(self, node: str) -> None:
+        """The router of a node is told to drain: it is about to be stopped."""
+        if self.nodes[node].up:
+            self.ledger.note(self.now, f"{node} drains")
+            self.nodes[node].drain()
+
+    def load(self, node: str, model: str) -> None:
+        """Somebody wants a model loaded."""
+        if self.nodes[node].up:
+            self.ledger.note(self.now, f"{node} is to load {model}")
+            self.nodes[node].load(model)
+
     def cut(self, one: str, other: str) -> None:
         """A partition between two nodes."""
         self.ledger.note(self.now, f"{one} and {other} are cut off from each other")
