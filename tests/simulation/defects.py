@@ -338,7 +338,7 @@ DEFECTS = (
     Defect(
         "a load that failed is measured",
         "turnout_router.runtime.core:RuntimeCore._end_load",
-        lambda original: lambda self, unit, now, error: _measured(self, original(self, unit, now, error), now),
+        lambda original: lambda self, unit, now, *more: _measured(self, original(self, unit, now, *more), now),
         caught_by=(Kind.CROWDED, 3),
     ),
     Defect(
