@@ -6,21 +6,40 @@ The set is fixed and small enough for every change; `python -m turnout_cli.simul
 
 import pytest
 
-from turnout_cli.simulating.scenarios import scenario
+from turnout_cli.simulating.scenarios import Kind, scenario
 from turnout_cli.simulating.seeds import FIXED, digest_of, main, replay_command, run_seed
 
 CHUNK, LARGEST = 10, 20
 """Nodes at most: a seed with another limit is another scenario."""
 KEPT = {
-    5: "a hold that ran out while no slot was free was looked at again and again in the same moment",
-    60: "with a restore delay of 0 a busy node looked whether it is quiet again and again in the same moment",
-    77: "what a later loan itself had loaded again was taken for borrowed, and was not restored the next time",
-    79: "a backend that says it did infinite work made every later size a division by zero",
-    363: "own work of a model without a link was counted where only linked models have a part",
-    695: "a load that a killed router had begun went on beside that of its successor",
-    107: "a model whose links came back sent a second event beside the one under way, numbered from 1 again",
+    (
+        Kind.MIXED,
+        5,
+        LARGEST,
+    ): "a hold that ran out while no slot was free was looked at again and again in the same moment",
+    (
+        Kind.MIXED,
+        60,
+        LARGEST,
+    ): "with a restore delay of 0 a busy node looked whether it is quiet again and again in the same moment",
+    (
+        Kind.MIXED,
+        77,
+        LARGEST,
+    ): "what a later loan itself had loaded again was taken for borrowed, and was not restored the next time",
+    (Kind.MIXED, 79, LARGEST): "a backend that says it did infinite work made every later size a division by zero",
+    (Kind.MIXED, 363, LARGEST): "own work of a model without a link was counted where only linked models have a part",
+    (Kind.MIXED, 695, LARGEST): "a load that a killed router had begun went on beside that of its successor",
+    (
+        Kind.MIXED,
+        107,
+        LARGEST,
+    ): "a model whose links came back sent a second event beside the one under way, numbered from 1 again",
+    (Kind.MIXED, 2034, 50): "the watch missed a hold that began while another model had its turn",
+    (Kind.MIXED, 2258, 50): "the watch took a request that waits for its turn for one that is still held",
+    (Kind.CROWDED, 360, 50): "the watch took a kept model that is brought up for the end of a run of borrowed work",
 }
-"""Seed → what it had found."""
+"""(kind, seed, nodes at most) → what it had found."""
 
 
 @pytest.mark.parametrize("first", range(0, len(FIXED), CHUNK))
@@ -33,9 +52,9 @@ def test_what_must_always_hold_does(first):
     assert not failed, "\n".join(failed)
 
 
-@pytest.mark.parametrize("seed", KEPT)
-def test_what_once_failed_holds(seed):
-    result = run_seed(seed, largest=LARGEST)
+@pytest.mark.parametrize(("kind", "seed", "largest"), KEPT)
+def test_what_once_failed_holds(kind, seed, largest):
+    result = run_seed(seed, largest=largest, kind=kind)
     assert not result.error, result.where
 
 

@@ -159,7 +159,8 @@ class SimNode:
     def load(self, model: str) -> None:
         """Somebody wants a model loaded, without a request."""
         ticket, effects = self.core.load(model, self.clock.now())
-        self.watch.wants(ticket)
+        if not any(isinstance(effect, Refuse) and effect.ticket is ticket for effect in effects):
+            self.watch.wants(ticket)
         self._carry_out(effects)
 
     # Own requests

@@ -83,7 +83,7 @@ class RestoreWatch:
         if not unit.restores:
             if not kept:
                 raise Broken(f"{self.node} loads {name}, for which nobody asks")
-            self.own_work()
+            self.by_borrowing.discard(name)
             return
         if self.sure and (name != self.first or not self.wanted):
             raise Broken(f"{self.node} restores {name}; displaced is {self.first or 'nothing'}, wanted: {self.wanted}")
