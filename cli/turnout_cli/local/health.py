@@ -1,5 +1,7 @@
 """What a cluster still waits for, from what its master says. Pure."""
 
+from collections.abc import Mapping
+
 from turnout_api.config import RouterConfig
 from turnout_api.vocabulary import Role
 from turnout_api.wire import ModelRecord, NodeStatus
@@ -20,6 +22,12 @@ def waiting_for(plan: ClusterPlan, status: NodeStatus | None, *, starting: bool 
         name: _reason(node, status) or (_startup(node, status) if starting else "") for name, node in plan.nodes.items()
     }
     return {name: reason for name, reason in reasons.items() if reason}
+
+
+def suspension_news(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """What changed about the links over which nothing is lent for now: link → why."""
+    begun = [f"link {link}: LendingSuspended: {why}" for link, why in now.items() if link not in before]
+    return begun + [f"link {link}: lends again" for link in before if link not in now]
 
 
 def _reason(node: NodePlan, status: NodeStatus) -> str:

@@ -16,7 +16,7 @@ import yaml
 
 from turnout_api.vocabulary import Role
 from turnout_api.wire import NODE_PREFIX, NodeStatus
-from turnout_cli.local.health import waiting_for
+from turnout_cli.local.health import suspension_news, waiting_for
 from turnout_cli.local.plan import Changes, ClusterPlan, Folders, NodePlan, changes
 from turnout_cli.local.router_process import DRAIN_S, SLAVE_DRAIN_S, RouterProcess, router_command
 from turnout_cli.local.state import PRIVATE_FOLDER, write_private
@@ -155,6 +155,7 @@ class Supervisor:
     async def _watch_health(self) -> None:
         loop = asyncio.get_running_loop()
         told: dict[str, str] = {}
+        suspended: dict[str, str] = {}
         starting = True
         since = loop.time()
         while True:
@@ -164,6 +165,10 @@ class Supervisor:
             status = await self._status(plan)
             if plan is not self._plan:  # an edit came in between: what was seen is about the plan before
                 continue
+            if status is not None:
+                for line in suspension_news(suspended, status.suspended_links):
+                    self._say(line)
+                suspended = status.suspended_links
             waiting = waiting_for(plan, status, starting=starting)
             starting = starting and bool(waiting)
             if waiting != self.waiting:
