@@ -37,6 +37,11 @@ KEPT = {
     ): "a model whose links came back sent a second event beside the one under way, numbered from 1 again",
     (Kind.MIXED, 2034, 50): "the watch missed a hold that began while another model had its turn",
     (Kind.MIXED, 2258, 50): "the watch took a request that waits for its turn for one that is still held",
+    (
+        Kind.MIXED,
+        4524,
+        50,
+    ): "the watch took a borrowed request that was refused on arrival for one that postpones a restore",
     (Kind.CROWDED, 360, 50): "the watch took a kept model that is brought up for the end of a run of borrowed work",
 }
 """(kind, seed, nodes at most) → what it had found."""

@@ -5,7 +5,7 @@ nothing. A crash throws the core away; what is in the store (samples) and on the
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from turnout_api.config import RouterConfig
@@ -99,10 +99,10 @@ class SimNode:
         self._timer_at: float | None = None
         self._life = 0
         """Counts starts, so that what belonged to an earlier one is told apart."""
-        self._samples: list[Sample] = list(known.samples)
+        self._samples: list[Sample] = [replace(sample, at=sample.at + clock.now()) for sample in known.samples]
         """What its store holds: it outlives a crash."""
         self._loads: list[tuple[str, float, float]] = [
-            (model, seconds, 0.0) for model, seconds in (known.loads or {}).items()
+            (model, seconds, clock.now()) for model, seconds in (known.loads or {}).items()
         ]
         """Model, seconds, when."""
         self._model_of = {model.unit: model.id for model in self._plan.models}

@@ -104,12 +104,12 @@ class Watch:
         """A claim."""
         self._place[ticket] = Place.WAITS
         books = self._books[ticket.model]
+        self._just_came = ticket
         if borrow is not None:
             books.borrowed_waits[ticket] = borrow
             return
         books.waits[ticket] = None
         self._own_waiting += 1
-        self._just_came = ticket
         if self._depth[ticket.model] is not None:
             self.restore.own_came()
             in_the_way = self._books.values() if self._plan.exclusive else (books,)
@@ -180,7 +180,7 @@ class Watch:
     def left(self, ticket: Ticket) -> None:
         """It has ended here, whatever way."""
         books, own = self._books[ticket.model], ticket.borrow is None
-        if not own:
+        if not own and self._just_came is not ticket:  # one that was not even taken postpones no restore
             self.restore.rests(self._clock.now())
         self._met.pop(ticket, None)
         match self._place.pop(ticket):

@@ -260,7 +260,7 @@ class HelperSide:
         if not self._board.plan.exclusive:
             return "", None
         for unit in self._board.units.values():
-            if unit.phase in {Phase.LOADED, Phase.LOADING} and not unit.borrowed:
+            if (unit.phase is Phase.LOADED or unit.phase is Phase.LOADING) and not unit.borrowed:
                 model = next((model.spec.id for model in self._board.of(unit)), "")
                 return model, self.load_s_of(unit.spec.id) if model else None
         return "", None
