@@ -250,7 +250,12 @@ DEFECTS = (
         lambda _: lambda self: self.spec.depth is None or self.running <= self.spec.depth,
     ),
     Defect("a slot too many is lent", "turnout_router.lending.owner:OwnerQueue._is_free", _one_slot_more),
-    Defect("a lease has no end", "turnout_router.lending.owner_leases:Held.live", lambda _: lambda *_: True),
+    Defect(
+        "a lease has no end",
+        "turnout_router.lending.owner_leases:Held.live",
+        lambda _: lambda *_: True,
+        caught_by=(Kind.CROWDED, 36),
+    ),
     Defect(
         "a probe lends more than one", "turnout_router.lending.owner_leases:Held.exhausted", lambda _: lambda _: False
     ),
@@ -361,6 +366,7 @@ DEFECTS = (
         "a helper is leased although its link forbids the load",
         "turnout_router.lending.pricing:_forbidden",
         _but(Reason.LOAD_FORBIDDEN),
+        caught_by=(Kind.CROWDED, 4),
     ),
     Defect(
         "a helper is leased although it is busy with its own work",
@@ -371,13 +377,13 @@ DEFECTS = (
         "what was displaced is not restored",
         "turnout_router.lending.restore:Restore.wait",
         lambda _: lambda *_: None,
-        caught_by=(Kind.CROWDED, 19),
+        caught_by=(Kind.CROWDED, 5),
     ),
     Defect(
         "an intermediate model is restored",
         "turnout_router.lending.restore:Restore.displaced",
         _last_displaced,
-        caught_by=(Kind.CROWDED, 3),
+        caught_by=(Kind.CROWDED, 5),
     ),
     Defect(
         "a restore does not wait for its delay",
@@ -404,6 +410,7 @@ DEFECTS = (
         "a probe that was used is told again",
         "turnout_router.lending.leases:LeaseBook.use",
         lambda _: lambda *_: None,
+        caught_by=(Kind.CROWDED, 4),
     ),
     Defect("a helper is leased to two owners", "turnout_router.lending.master:MasterCore._plan", _shared_helper),
     Defect("a decision against a helper has no row", "turnout_router.lending.master:MasterCore._plan", _says_less),
