@@ -62,7 +62,7 @@ def test_explain_says_what_a_field_means_with_its_default(crds):
     shown = crds.kubectl("explain", "routernode.spec.settings.schedulingBackendDepth").stdout
 
     assert "Requests of an enrolled model that its backend gets at once" in " ".join(shown.split())
-    assert "Default: 2." in " ".join(shown.split())
+    assert "Default: Classic 2, Adaptive 1." in " ".join(shown.split())
 
 
 def test_defaults_of_an_object_are_stored_but_those_of_settings_are_not(crds, namespace):
