@@ -6,6 +6,7 @@ from turnout_api.config import ClusterConfig
 from turnout_api.resources import Settings
 
 NOT_SETTINGS = {
+    "ca_file",
     "role",
     "node_id",
     "node",
