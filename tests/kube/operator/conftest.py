@@ -16,7 +16,7 @@ import yaml
 
 from turnout_api.resources import KINDS
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 RESYNC = "1s"
 NEVER = "24h"
 """An interval that no test lives to see: what is noticed was noticed by its event."""
