@@ -95,6 +95,8 @@ class _Backend:
     running: list[MachineJob] = field(default_factory=list)
     loads: int = 0
     """Counts attempts, so that the end of one that was broken off is told from that of the next."""
+    loading: Callable[[str], None] | None = None
+    """Who is to be told how the load under way ended."""
 
 
 class Machine:
@@ -209,14 +211,16 @@ class Machine:
             assert not others, f"{self.node} loads {unit} beside {', '.join(others)}"  # noqa: S101  an invariant
         backend = self._backends[unit]
         backend.loads += 1
+        backend.loading = done
         fails = self.faults.load_error_share and self._random.random() < self.faults.load_error_share
         takes_s = self._speeds[model].load_s * (0.5 if fails else 1.0)  # one that fails does so on its way
-        self._schedule.after(takes_s, self._loaded, unit, backend.loads, bool(fails), done)
+        self._schedule.after(takes_s, self._loaded, unit, backend.loads, bool(fails))
 
-    def _loaded(self, unit: str, attempt: int, fails: bool, done: Callable[[str], None]) -> None:
+    def _loaded(self, unit: str, attempt: int, fails: bool) -> None:
         backend = self._backends[unit]
-        if backend.loads != attempt:
+        if backend.loads != attempt or backend.loading is None:
             return
+        done, backend.loading = backend.loading, None
         backend.loaded = not fails
         done("the load failed" if fails else "")
 
@@ -230,6 +234,9 @@ class Machine:
         backend = self._backends[unit]
         backend.loaded = False
         backend.loads += 1
+        if backend.loading is not None:
+            self._schedule.soon(backend.loading, "its process died")
+            backend.loading = None
         for job in [*backend.running, *backend.waiting]:
             self._end(job, False)
 
@@ -241,6 +248,7 @@ class Machine:
         """Who had asked for them is gone."""
         for backend in self._backends.values():
             backend.loads += 1
+            backend.loading = None
 
     def left_over(self) -> list[str]:
         """Jobs that it still has for somebody; a deaf backend writes on for nobody."""
