@@ -25,7 +25,11 @@ MIN_TOKEN_BYTES = 16
 MAX_TOKEN_BYTES = 4096
 PLACEHOLDERS = ("changeme", "change-me", "change_me", "placeholder", "replaceme", "replace-me", "replace_me", "your-token", "yourtoken")  # fmt: skip
 """A token that contains one of these was copied from an example."""
-
+GATEWAY = "gateway"
+MASTER = "master"
+RESERVED = frozenset({GATEWAY, MASTER})
+"""Who calls, in records, where it is no client: the gateway key, and a master that has a node serve. No client is called so,
+or its usage and its budget could not be told from theirs."""
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +48,7 @@ class Caller:
     """Public names that it may use; None = all."""
     limits: KeyLimits = UNLIMITED
     is_gateway: bool = False
-    """It has the gateway master key, not one of a client's own; a client may have that name too."""
+    """It has the gateway master key, not one of a client's own."""
 
     def may_use(self, model: str) -> bool:
         """Whether its key is for the model of that public name."""
@@ -191,15 +195,30 @@ def _read_callers(access: AccessConfig) -> dict[bytes, Caller]:
     callers: dict[bytes, Caller] = {}
     if access.gateway_key_file:
         key = read_secret(access.gateway_key_file, "the gateway key")
-        callers[sha256(key.encode()).digest()] = Caller("gateway", is_gateway=True)
+        callers[sha256(key.encode()).digest()] = Caller(GATEWAY, is_gateway=True)
     if access.clients_file:
         for client in _read_clients(access.clients_file):
+            _refuse_confusion(client, callers, access.clients_file)
             models = frozenset(client.models) if client.models is not None else None
             limits = KeyLimits(client.requests_per_minute, client.tokens_per_minute, client.budget_micros_per_day)
             callers[bytes.fromhex(client.key_sha256)] = Caller(client.name, frozenset(client.roles), models, limits)
     if not callers:
         raise AccessError("no client could call: set access.gateway_key_file or access.clients_file")
     return callers
+
+
+def _refuse_confusion(client: "_Client", callers: dict[bytes, Caller], path: str) -> None:
+    """Raises AccessError for a client that records could take for somebody else."""
+    if client.name in RESERVED:
+        raise AccessError(
+            f"the clients in {path} cannot be used: '{client.name}' is the router's own name in records"
+            " and usage; give this client another name"
+        )
+    other = callers.get(bytes.fromhex(client.key_sha256))
+    if other is not None and other.name != client.name:
+        raise AccessError(
+            f"the clients in {path} cannot be used: '{client.name}' and '{other.name}' have the same key; give each its own"
+        )
 
 
 def read_secret(path: str, what: str) -> str:

@@ -4,6 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+import yaml
 
 from turnout_api.config import AccessConfig, ClusterConfig
 from turnout_api.vocabulary import Role
@@ -85,6 +86,27 @@ def test_a_clients_file_with_a_field_that_is_not_enforced_is_refused(tmp_path: P
     path.write_text(f"clients:\n- {{name: ann, keySha256: {'0' * 64}, requestsPerHour: 3}}\n")
     with pytest.raises(AccessError, match="requestsPerHour"):
         ApiKeys.of(AccessConfig(clients_file=str(path)))
+
+
+@pytest.mark.parametrize("name", ["gateway", "master"])
+def test_a_client_called_as_the_routers_own_callers_are_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "clients.yaml"
+    path.write_text(yaml.safe_dump({"clients": [{"name": name, "keySha256": sha256(b"my-key").hexdigest()}]}))
+    with pytest.raises(AccessError, match=f"'{name}' is the router's own name in records"):
+        ApiKeys.of(AccessConfig(clients_file=str(path)))
+
+
+def test_one_key_is_of_one_client_only_and_never_the_gateways(tmp_path: Path) -> None:
+    path, gateway = tmp_path / "clients.yaml", tmp_path / "key"
+    gateway.write_text("gateway-0123456789abcdef")
+    ann = {"name": "ann", "keySha256": sha256(b"my-key").hexdigest()}
+    path.write_text(yaml.safe_dump({"clients": [ann, ann | {"name": "bob"}]}))
+    with pytest.raises(AccessError, match="'bob' and 'ann' have the same key"):
+        ApiKeys.of(AccessConfig(clients_file=str(path)))
+
+    path.write_text(yaml.safe_dump({"clients": [ann | {"keySha256": sha256(gateway.read_bytes()).hexdigest()}]}))
+    with pytest.raises(AccessError, match="'ann' and 'gateway' have the same key"):
+        ApiKeys.of(AccessConfig(clients_file=str(path), gateway_key_file=str(gateway)))
 
 
 def test_a_gateway_that_nobody_could_call_is_refused() -> None:

@@ -29,6 +29,7 @@ from turnout_api.wire import (
     Registered,
     Snapshot,
 )
+from turnout_router.access import MASTER
 from turnout_router.cluster.messages import written
 from turnout_router.cluster.registry import RegistrationRefused
 from turnout_router.families import errors, headers
@@ -145,7 +146,7 @@ class NodeApi:
         return json_response(done.model_dump_json().encode())
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
-        record = RequestRecord(request_id_of(request), time.time(), "/" + request.match_info["path"], caller="master")
+        record = RequestRecord(request_id_of(request), time.time(), "/" + request.match_info["path"], caller=MASTER)
         record.node = self._router.node
         lease = request.headers.get(BORROWED_HEADER)
         if lease is None:
