@@ -275,6 +275,10 @@ class NodeHealth(_Message):
     reason: str = ""
     last_seen_s: float | None = None
     """Seconds since its last good poll or registration."""
+    version: str | None = None
+    """Build of its router, as it said last; None = it never said, or a master of before does not tell."""
+    generation: int | None = None
+    """Of the configuration that it runs; None as above."""
 
 
 class PublicModel(_Message):
@@ -297,8 +301,8 @@ class NodeStatus(_Message):
     models: list[ModelRecord]
     nodes: list[NodeHealth] = []
     public_models: list[PublicModel] = []
-    suspended_links: dict[str, str] = {}
-    """Of a master: link → why nothing is lent over it for now."""
+    suspended_links: dict[str, str] | None = None
+    """Of a master: link → why nothing is lent over it for now; None = a router of before, which does not say."""
     queue: QueueReport
 
 

@@ -14,11 +14,12 @@ from turnout_api.resolve import Verdict
 ACCEPTED = "Accepted"
 PROGRAMMED = "Programmed"
 READY = "Ready"
+LENDING_SUSPENDED = "LendingSuspended"
 _MAX_MESSAGE = 4096
 
 
 class Why(StrEnum):
-    """Reasons of the conditions Programmed and Ready. `docs/kubernetes.md` lists them."""
+    """Reasons of the conditions Programmed, Ready and LendingSuspended. `docs/kubernetes.md` lists them."""
 
     PROGRAMMED = "Programmed"
     TOO_LARGE = "TooLarge"
@@ -28,6 +29,9 @@ class Why(StrEnum):
     NOT_TOLD = "NotTold"
     READY = "Ready"
     PODS_NOT_READY = "PodsNotReady"
+    OWN_WORK_WAITED = "OwnWorkWaited"
+    NOT_SUSPENDED = "NotSuspended"
+    MASTER_DOES_NOT_SAY = "MasterDoesNotSay"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class Fact:
     """A condition without its times."""
 
     type: str
-    status: Literal["True", "False"]
+    status: Literal["True", "False", "Unknown"]
     reason: str
     message: str
 

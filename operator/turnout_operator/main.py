@@ -20,6 +20,7 @@ from turnout_operator.children import RouterPods
 from turnout_operator.health import serve_health
 from turnout_operator.injection import Nodes
 from turnout_operator.nudge import Nudger
+from turnout_operator.reader import INTERVAL_S, Reader
 from turnout_operator.rounds import Rounds
 from turnout_operator.watch import watch
 from turnout_operator.worker import Worker
@@ -96,18 +97,26 @@ def _own_namespace() -> tuple[str]:
 async def _operate(options: Options, namespaces: Sequence[str]) -> None:
     async with await Api.connect() as api, aiohttp.ClientSession() as session, AsyncExitStack() as down:
         judged: dict[str, Nodes] = {}
-        rounds = Rounds(api, Nudger(session, api.secret_value), options.pods, judged=judged.__setitem__)
+        workers: dict[str, Worker] = {}
+        reader = Reader(session, api.secret_value, lambda namespace: workers[namespace].wake())
+        nudger = Nudger(session, api.secret_value)
+        rounds = Rounds(api, nudger, options.pods, reader=reader, judged=judged.__setitem__)
         if options.webhook is not None:
             injector = Injector(namespaces, options.pods, judged, rounds.look)
             await down.enter_async_context(_admitting(options.webhook, injector, api))
-        workers = {name: Worker(name, rounds.run, resync_s=options.resync_s) for name in namespaces}
+        workers |= {name: Worker(name, rounds.run, resync_s=options.resync_s) for name in namespaces}
         stale_s = _STALE_AFTER_RESYNCS * options.resync_s
         async with serve_health(
             list(workers.values()), host=options.health_host, port=options.health_port, stale_s=stale_s
         ) as port:
             log.info("watches %s, health on port %d", ", ".join(namespaces), port)
             await _until_kinds_are_served(api)
-            await _work(workers)
+            reading = asyncio.create_task(reader.run(min(INTERVAL_S, options.resync_s)), name="reading of routers")
+            try:
+                await _work(workers)
+            finally:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
 
 
 @asynccontextmanager

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from turnout_api.resources.common import SecretKeyRef
 from turnout_api.wire import NODE_PREFIX, ConfigAccepted
+from turnout_operator.picture import Reached
 from turnout_operator.plan import Told
-from turnout_operator.statuses import Reached
 
 _TIMEOUT = aiohttp.ClientTimeout(total=10)
 _TELL_AGAIN_S = 300.0

@@ -23,10 +23,12 @@ from turnout_operator.children import ChildKey, RouterPods, changes, wanted
 from turnout_operator.children.wanted import Store
 from turnout_operator.injection import Nodes
 from turnout_operator.names import STORE_CLASS_ANNOTATION, STORE_SIZE_ANNOTATION
+from turnout_operator.picture import NodeFacts, Picture, Reached
 from turnout_operator.placement import InCluster
+from turnout_operator.readings import Reading
 from turnout_operator.routers import RouterPod, routers_of
 from turnout_operator.state import Issued, Kept, document
-from turnout_operator.statuses import Manifest, NodeFacts, Reached, StatusWrite
+from turnout_operator.statuses import Manifest, StatusWrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class Observed:
     """Those labelled with a node."""
     reached: Mapping[str, Reached] = field(default_factory=dict)
     """By URL: what came of telling routers, as far as this process told any."""
+    readings: Mapping[str, Reading] = field(default_factory=dict)
+    """By URL: what routers say, as far as this process asked any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,7 @@ def plan(observed: Observed, now: datetime, pods: RouterPods = RouterPods()) -> 
             taken=tuple(map(str, changed[name].taken)),
             routers=tuple(routers.get(name, [])),
             reached={url: observed.reached.get(url) for url in urls[name]},
+            readings={url: observed.readings[url] for url in urls[name] if url in observed.readings},
         )
         for name, node in nodes.items()
     }
@@ -114,7 +119,7 @@ def plan(observed: Observed, now: datetime, pods: RouterPods = RouterPods()) -> 
         secrets=tuple(_secrets(nodes, configs, observed.secrets)),
         delete=tuple(key for change in changed.values() for key in change.delete),
         apply=tuple(child for change in changed.values() for child in change.apply),
-        statuses=tuple(statuses.statuses(manifests, resolution, issued, facts, now)),
+        statuses=tuple(statuses.statuses(manifests, Picture(resolution, issued, facts), now)),
         nudges=tuple(
             # a Standalone without a token has no cluster paths
             Told(node, configs[name], url)

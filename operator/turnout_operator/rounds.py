@@ -9,6 +9,7 @@ from turnout_operator.children import RouterPods
 from turnout_operator.injection import Nodes
 from turnout_operator.nudge import Nudger
 from turnout_operator.plan import Observed, Plan, nodes_of, plan, token_references
+from turnout_operator.reader import Reader
 
 log = logging.getLogger(__name__)
 
@@ -36,13 +37,15 @@ class Rounds:
         nudger: Nudger,
         pods: RouterPods = RouterPods(),  # noqa: B008 - frozen
         *,
+        reader: Reader | None = None,
         now: Callable[[], datetime] = utc_now,
         judged: Callable[[str, Nodes], None] = lambda _namespace, _nodes: None,
     ) -> None:
-        """`judged` gets what each round found out about the nodes of its namespace."""
+        """`reader` None = nobody reads routers. `judged` gets what each round found out about the nodes of its namespace."""
         self._api = api
         self._nudger = nudger
         self._pods = pods
+        self._reader = reader
         self._now = now
         self._judged = judged
 
@@ -75,11 +78,14 @@ class Rounds:
             children=await self._api.children(namespace) if nodes else {},
             pods=await self._api.pods(namespace) if nodes else [],
             reached=self._nudger.reached(namespace),
+            readings=self._reader.readings(namespace) if self._reader else {},
         )
         planned = plan(observed, self._now(), self._pods)
         self._judged(namespace, planned.known)
         failures = await self._write(namespace, planned, version)
         await self._nudger.tell(namespace, planned.nudges)
+        if self._reader:
+            self._reader.follow(namespace, planned.nudges)
         if failures:
             raise ApiError(failures[0].status, f"{len(failures)} writes failed, the first with {failures[0]}")
         return sum(
@@ -94,8 +100,8 @@ class Rounds:
         refusals += [await _refusal(self._api.apply_child(child)) for child in planned.apply]
         for status in planned.statuses:
             refusals.append(await _refusal(self._api.apply_status(namespace, status.key, status.body)))
-            if status.event is not None and not refusals[-1]:
-                refusals.append(await _refusal(self._api.create_event(status.event)))
+            if not refusals[-1]:
+                refusals += [await _refusal(self._api.create_event(event)) for event in status.events]
         counts = (len(planned.secrets), len(planned.apply), len(planned.delete), len(planned.statuses))
         if any(counts):
             log.info("%s: wrote %d Secrets, %d other objects, deleted %d, wrote %d statuses", namespace, *counts)

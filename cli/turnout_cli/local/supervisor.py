@@ -166,9 +166,9 @@ class Supervisor:
             if plan is not self._plan:  # an edit came in between: what was seen is about the plan before
                 continue
             if status is not None:
-                for line in suspension_news(suspended, status.suspended_links):
+                for line in suspension_news(suspended, status.suspended_links or {}):
                     self._say(line)
-                suspended = status.suspended_links
+                suspended = status.suspended_links or {}
             waiting = waiting_for(plan, status, starting=starting)
             starting = starting and bool(waiting)
             if waiting != self.waiting:

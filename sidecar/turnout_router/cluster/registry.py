@@ -163,6 +163,8 @@ class Registry:
                 healthy=node.healthy,
                 reason=node.reason,
                 last_seen_s=None if node.last_seen is None else now - node.last_seen,
+                version=node.snapshot.version if node.snapshot else None,
+                generation=node.snapshot.generation if node.snapshot else None,
             )
             for node in self._nodes.values()
         ]

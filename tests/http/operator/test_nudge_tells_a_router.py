@@ -8,8 +8,8 @@ from aiohttp import web
 
 from turnout_api.resources import RouterNode
 from turnout_operator.nudge import Nudger
+from turnout_operator.picture import Reached
 from turnout_operator.plan import Told
-from turnout_operator.statuses import Reached
 
 TOKEN = "cluster-0123456789abcdef"
 

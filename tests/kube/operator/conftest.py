@@ -1,5 +1,6 @@
 """The operator as its own process against the session's control plane, and what a person does to its objects."""
 
+import asyncio
 import base64
 import json
 import os
@@ -7,14 +8,19 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 import yaml
 
+from turnout_api.config import RouterConfig
 from turnout_api.resources import KINDS
+from turnout_router.backends.process import free_port
+from turnout_router.router import Router
 
 DEADLINE_S = 60.0
 RESYNC = "1s"
@@ -280,3 +286,68 @@ def as_service_account(cluster, namespace: str, folder: Path) -> Path:
     path = folder / "service-account.kubeconfig"
     path.write_text(yaml.safe_dump(config))
     return path
+
+
+@pytest.fixture
+async def routers(objects, manifests, tmp_path) -> AsyncIterator[Any]:
+    """Applies the nodes of these names, a master first, and runs their routers in this process, from what the operator delivers."""
+    client = {"name": "someone", "keySha256": sha256(b"a key of a client").hexdigest()}
+    for file, text in (
+        ("token/token", manifests.token["stringData"]["token"]),
+        ("clients/clients.yaml", yaml.safe_dump({"clients": [client]})),
+    ):
+        (tmp_path / file).parent.mkdir()
+        (tmp_path / file).write_text(text)
+
+    async with AsyncExitStack() as down:
+
+        async def run(*names: str) -> dict[str, Router]:
+            ports = {name: free_port() for name in names}
+            here = {name: {"publicURL": f"http://127.0.0.1:{port}"} for name, port in ports.items()}
+            master, *slaves = names
+            objects.apply(
+                manifests.token,
+                manifests.master(**here[master]),
+                *(manifests.slave(name, **here[name]) for name in slaves),
+            )
+            found = {}
+            for name, port in ports.items():
+                objects.accepted("routernode", name)
+                found[name] = Mounted(objects.config(name), tmp_path, port)
+                await found[name].start()
+                down.push_async_callback(found[name].stop, drain_timeout_s=0)
+            return found
+
+        yield run
+
+
+class Mounted(Router):
+    """Runs what it is given with a folder of the test instead of /etc/turnout, and, since all share one host, a port of its own."""
+
+    def __init__(self, config: Any, mounts: Path, port: int) -> None:
+        self._mounts, self._port = mounts, port
+        super().__init__(as_if_mounted(config, mounts, port))
+
+    async def reconfigure(self, config: RouterConfig) -> bool:
+        return await super().reconfigure(as_if_mounted(config.model_dump(mode="json"), self._mounts, self._port))
+
+
+def as_if_mounted(config: Any, mounts: Path, port: int) -> RouterConfig:
+    text = yaml.safe_dump(config).replace("/etc/turnout", str(mounts))
+    listen = {"host": "127.0.0.1", "port": port, "health_host": "127.0.0.1", "health_port": 0}
+    return RouterConfig.model_validate(yaml.safe_load(text) | {"listen": listen})
+
+
+async def eventually(probe: Any, complaint: str) -> Any:
+    """As `until`, for a test whose routers run in its own process: the probe does not hold them up."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not (found := await asyncio.to_thread(probe)):
+        assert time.monotonic() < deadline, complaint
+        await asyncio.sleep(0.1)
+    return found
+
+
+@pytest.fixture(name="eventually")
+def eventually_fixture() -> Any:
+    """`eventually`, for tests."""
+    return eventually

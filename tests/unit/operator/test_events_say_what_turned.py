@@ -4,7 +4,7 @@ import pytest
 
 
 def events(planned):
-    return [(s.event["type"], s.event["reason"]) for s in planned.statuses if s.event]
+    return [(e["type"], e["reason"]) for s in planned.statuses for e in s.events]
 
 
 def test_an_object_that_is_accepted_at_once_makes_none(namespace):
@@ -14,11 +14,11 @@ def test_an_object_that_is_accepted_at_once_makes_none(namespace):
 def test_one_that_is_refused_makes_a_warning_that_names_it(namespace, specs):
     namespace.put("RouterNode", "gpu-a", specs.slave("gpu-a", family="Whisper"))
 
-    (refused,) = [status for status in namespace.round().statuses if status.event]
+    (refused,) = [event for status in namespace.round().statuses for event in status.events]
 
-    assert (refused.event["type"], refused.event["reason"]) == ("Warning", "FamilyNotSupported")
-    assert refused.event["regarding"]["name"] == "gpu-a"
-    assert "Whisper" in refused.event["note"]
+    assert (refused["type"], refused["reason"]) == ("Warning", "FamilyNotSupported")
+    assert refused["regarding"]["name"] == "gpu-a"
+    assert "Whisper" in refused["note"]
 
 
 def test_each_refused_edit_is_said_and_then_its_end(namespace, specs):

@@ -3,9 +3,9 @@
 import pytest
 
 from turnout_operator.api import ApiError
+from turnout_operator.picture import Reached
 from turnout_operator.rounds import Rounds
 from turnout_operator.state import Kept
-from turnout_operator.statuses import Reached
 
 
 class Api:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from turnout_operator.conditions import Why
-from turnout_operator.statuses import Reached
+from turnout_operator.picture import Reached
 
 
 def condition(in_cluster: Any, type_: str, node: str = "gpu-a") -> tuple[str, str, str]:
