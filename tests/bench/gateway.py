@@ -49,7 +49,8 @@ events, 30 ms apart. Compare figures of one column only as ratios: the load gene
 `aio-json` is aiohttp on both sides, the body parsed, the model rewritten both ways, and nothing else: no keys, no limits,
 no records, no queue. nginx does not look into a body at all. `direct` is the mock backend without a proxy.
 
-What lending is worth: [lending-benchmarks.md](lending-benchmarks.md).
+What lending is worth: [lending-benchmarks.md](lending-benchmarks.md). How soon a backend gets its next request, at depth 1 and
+2: [handover-benchmarks.md](handover-benchmarks.md).
 """
 
 
