@@ -16,6 +16,7 @@ from turnout_cli.simulating.requests import Arrival, Ending, Request
 from turnout_cli.simulating.world import Conditions, World, links_of
 from turnout_router.lending.job import Job
 from turnout_router.lending.settings import LendingSettings
+from turnout_router.runtime.state import Phase
 
 DEADLINE_BEATS = 10_000.0
 FOR_EVER = 1e9
@@ -119,6 +120,15 @@ class PureStage(Stage):
         for other in self.world.nodes:
             if other != node:
                 self.world.heal(node, other)
+
+    async def load(self, node: str, model: str) -> None:
+        there = self.world.nodes[node]
+        there.load(model)
+
+        async def loaded() -> bool | None:
+            return there.core.model(model).unit.phase is Phase.LOADED or None
+
+        await self.wait(loaded, f"{node} has {model}")
 
     async def tire(self, node: str) -> None:
         self._tired.add(node)

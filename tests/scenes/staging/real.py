@@ -94,7 +94,7 @@ class RealStage(Stage):
         await self._until_linked()
         for node in setting.nodes:
             if node.exclusive:  # as on the pure stage, the first is loaded at the start
-                await self._cluster_post(node.name, "load", {"model": node.models[0].id})
+                await self.load(node.name, node.models[0].id)
 
     async def send(self, name: str, to: str = "o/mine", *, beats: float = 1.0, stream: bool = False) -> None:
         node, model = to.split("/")
@@ -112,6 +112,9 @@ class RealStage(Stage):
     async def leave(self, name: str) -> None:
         self._clients[name].cancel()
         await asyncio.gather(self._clients[name], return_exceptions=True)
+
+    async def load(self, node: str, model: str) -> None:
+        await self._cluster_post(node, "load", {"model": model})
 
     async def tire(self, node: str) -> None:
         self._backends[node].engine.speed = TIRED

@@ -69,6 +69,10 @@ class Stage(ABC):
         """It goes on."""
 
     @abstractmethod
+    async def load(self, node: str, model: str) -> None:
+        """Somebody has the node load a model, without a request; returns when it is loaded."""
+
+    @abstractmethod
     async def tire(self, node: str) -> None:
         """The node's backend generates next to nothing any more; it still notices a client that leaves."""
 
