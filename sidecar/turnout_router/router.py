@@ -41,6 +41,7 @@ from turnout_router.gateway.frontends import Frontends
 from turnout_router.gateway.health_api import health_routes
 from turnout_router.gateway.lent import RemoteLender
 from turnout_router.gateway.listener import listen
+from turnout_router.gateway.metering import UsageAsked
 from turnout_router.gateway.node_api import NodeApi
 from turnout_router.gateway.relays import Relays
 from turnout_router.instance import Instance
@@ -100,7 +101,7 @@ class Router:
         self.in_force = self._with_links(self.config)
         """The configuration with the links and the settings of lending that the master told."""
         self.frontends, self.endpoints, self.allowing = Frontends(self.config), Endpoints(), Allowing(clock)
-        self._memory = Memory(self.store, lambda: self.in_force)
+        self.usage_asked, self._memory = UsageAsked(), Memory(self.store, lambda: self.in_force)
         try:
             self.runtime: NodeRuntime = self._new_runtime()
         except BackendError as error:
@@ -296,6 +297,7 @@ class Router:
         """The registry may have changed: act on it where others are told."""
         if self.frontends.follow(self.registry.table):
             self.endpoints.keep(self.registry.table)
+            self.usage_asked.keep(self.registry.table)
         if self.lending:
             self.lending.follow()
         if self._remembering:

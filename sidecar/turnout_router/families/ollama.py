@@ -88,9 +88,12 @@ def is_load_only(endpoint: Endpoint, body: Mapping[str, object]) -> bool:
 
 
 def to_openai(
-    endpoint: Endpoint, body: Mapping[str, object], *, model: str, stream: bool, family: Family
+    endpoint: Endpoint, body: Mapping[str, object], *, model: str, stream: bool, family: Family, asks_usage: bool = True
 ) -> Translated:
-    """Translate a request of one of Ollama's paths. `model` is written as the model. Raises InvalidBody."""
+    """Translate a request of one of Ollama's paths. `model` is written as the model. Raises InvalidBody.
+
+    `asks_usage` = False for a backend that refuses to tell in a stream what it used.
+    """
     form = answer_form(endpoint)
     translated: _Json
     match form:
@@ -109,7 +112,7 @@ def to_openai(
     else:
         translated |= _sampling(body.get("options"), family) | _shape_of_answer(body, family, path)
         if stream:
-            translated |= {"stream": True, "stream_options": {"include_usage": True}}
+            translated |= {"stream": True} | ({"stream_options": {"include_usage": True}} if asks_usage else {})
     try:
         return Translated(path, orjson.dumps(translated), form)
     except orjson.JSONEncodeError:  # it reads 1,024 levels and writes 254

@@ -25,7 +25,8 @@ from turnout_router.families.ollama import answer_form, is_load_only
 from turnout_router.families.ollama_answers import load_answer
 from turnout_router.families.paths import BodyKind, Way
 from turnout_router.families.request import RequestFacts, parse_json, parse_multipart
-from turnout_router.gateway import failover, loading, outgoing, translation
+from turnout_router.families.stream_usage import WithoutUsage
+from turnout_router.gateway import failover, loading, metering, outgoing, translation
 from turnout_router.gateway.answers import error_response, to_multidict
 from turnout_router.gateway.attempt import ERROR_TIMEOUT_S, MAX_ERROR_BYTES, AttemptFailed
 from turnout_router.gateway.counting import Counting
@@ -153,15 +154,12 @@ class Inference:
         record.model, record.node, record.local_id = model.name, endpoint.node, endpoint.local_id
         record.attempts += 1
         record.code = record.lent_to = ""
-        request = outgoing.build(
-            self._request, self._path, asking.facts, asking.body, endpoint=endpoint, request_id=record.request_id
-        )
         began, verdict = router.clock(), Verdict.NONE
         trial = router.endpoints.ejections.began(key_of(endpoint), began)
         exchange: Exchange | None = None
         try:
-            exchange = await router.exchanges.open(endpoint, request)
-            response = await self._take(exchange, asking, routed, began)
+            exchange, asked = await self._open(asking, routed, endpoint)
+            response = await self._take(exchange, asking, routed, began, asked=asked)
             verdict = failover.verdict_of(exchange.response.status, broken=record.outcome == "broken")
         except AttemptFailed as failure:
             verdict = failover.verdict_on(failure)
@@ -175,8 +173,46 @@ class Inference:
             router.attempted(endpoint, model, verdict, trial=trial)
         return response
 
-    async def _take(self, exchange: Exchange, asking: Asking, routed: Routed, began: float) -> web.StreamResponse:
-        """Pass an answer on, or over. `began`: when the attempt did."""
+    def _is_counted(self, routed: Routed, endpoint: Endpoint) -> bool:
+        """Whether somebody asks what the answer uses."""
+        return bool(routed.decision or endpoint.price or self._caller.limits.tokens_per_minute)
+
+    async def _open(self, asking: Asking, routed: Routed, endpoint: Endpoint) -> tuple[Exchange, bool]:
+        """An answer, and whether it was asked in the client's place what it used. Raises AttemptFailed."""
+        known, counted = self._router.usage_asked, self._is_counted(routed, endpoint)
+        asks = known.asks(self._path, asking.facts, endpoint, counted=counted)
+        exchange = await self._send(asking, endpoint, asks_usage=asks)
+        if not asks or exchange.response.status not in metering.MAY_REFUSE:
+            return exchange, asks
+        try:
+            exchange.response = refusal = await metering.read_refusal(exchange.response)
+        except BaseException:
+            exchange.close(broken=True)
+            raise
+        if not known.may_refuse(endpoint, refusal):
+            return exchange, asks
+        exchange.close()
+        exchange = await self._send(asking, endpoint, asks_usage=False)
+        if exchange.response.status < 400:
+            known.heard(endpoint, takes=False)
+        return exchange, False
+
+    async def _send(self, asking: Asking, endpoint: Endpoint, *, asks_usage: bool) -> Exchange:
+        request = outgoing.build(
+            self._request,
+            self._path,
+            asking.facts,
+            asking.body,
+            endpoint=endpoint,
+            request_id=self._record.request_id,
+            asks_usage=asks_usage,
+        )
+        return await self._router.exchanges.open(endpoint, request)
+
+    async def _take(
+        self, exchange: Exchange, asking: Asking, routed: Routed, began: float, *, asked: bool
+    ) -> web.StreamResponse:
+        """Pass an answer on, or over. `began`: when the attempt did. `asked`: for usage, in the client's place."""
         router, record, status = self._router, self._record, exchange.response.status
         model, endpoint = routed.candidates.current
         if status in PASSED_OVER and routed.decision and routed.candidates.has_next():
@@ -189,8 +225,7 @@ class Inference:
             router.endpoints.ejections.answers(key_of(endpoint))
         # set first: `relay` overwrites it when the answer breaks off
         record.outcome = "ok" if status < 400 else "backend_error"
-        asked = routed.decision or endpoint.price or self._caller.limits.tokens_per_minute
-        counting = Counting(exchange.response) if asked else None
+        counting = Counting(exchange.response, self._path) if self._is_counted(routed, endpoint) else None
         upstream = counting or exchange.response
         headers_out = self._headers(exchange, model, endpoint)
         if paths.way(self._path, endpoint.family) is Way.TRANSLATE:
@@ -199,18 +234,27 @@ class Inference:
                 self._path, upstream, headers_out, model=routed.name, stream=stream, began=record.ts
             )
         else:
-            plan = _plan_of(upstream, headers_out, self._path, routed.name)
-        response = await relay(self._request, upstream, plan, record)
-        if counting:
-            self._count(counting, model, endpoint)
+            plan = _plan_of(upstream, headers_out, self._path, routed.name, without_usage=asked)
+        try:
+            response = await relay(self._request, upstream, plan, record)
+        except (ConnectionError, asyncio.CancelledError):  # the client left
+            self._count(counting, asking, routed, ended=False)
+            raise
+        ended = not _broke(record)
+        self._count(counting, asking, routed, ended=ended)
+        if asked and ended and status < 400:
+            lost = isinstance(plan.transform, WithoutUsage) and plan.transform.took_more
+            router.usage_asked.heard(endpoint, takes=not lost)
         return response
 
-    def _count(self, counting: Counting, model: PublicModel, endpoint: Endpoint) -> None:
-        record = self._record
-        if record.outcome == "ok":
-            counting.note(record, endpoint.price)
-            if record.output_tokens:
-                self._router.frontends.means.add(model.name, record.output_tokens)
+    def _count(self, counting: Counting | None, asking: Asking, routed: Routed, *, ended: bool) -> None:
+        """Write down what a good answer used, be it whole or as much of it as there was."""
+        record, (model, endpoint) = self._record, routed.candidates.current
+        if counting is None or counting.status >= 400:
+            return
+        told = counting.note(record, endpoint.price, ended=ended, asked=asking.facts.body)
+        if told and record.output_tokens:
+            self._router.frontends.means.add(model.name, record.output_tokens)
 
     def _headers(self, exchange: Exchange, model: PublicModel, endpoint: Endpoint) -> CIMultiDict[str]:
         """Of the answer."""
@@ -229,6 +273,11 @@ class Inference:
         return answer
 
 
+def _broke(record: RequestRecord) -> bool:
+    """Whether the answer broke off after its first byte."""
+    return record.outcome == "broken"
+
+
 async def _drop(response: UpstreamResponse) -> None:
     """Read a small error to its end, so that its connection can be used again; any other one is cut by `close`."""
     with suppress(TimeoutError, BodyTooLarge, UpstreamError):
@@ -236,7 +285,9 @@ async def _drop(response: UpstreamResponse) -> None:
             await response.read_all(MAX_ERROR_BYTES)
 
 
-def _plan_of(upstream: UpstreamResponse, answer: CIMultiDict[str], path: paths.Endpoint, model: str) -> Plan:
+def _plan_of(
+    upstream: UpstreamResponse, answer: CIMultiDict[str], path: paths.Endpoint, model: str, *, without_usage: bool
+) -> Plan:
     names = ModelNames(model)
     if upstream.status in MAY_MEAN_NO_SUCH_PATH and not path.every_backend_serves_it:
 
@@ -254,7 +305,10 @@ def _plan_of(upstream: UpstreamResponse, answer: CIMultiDict[str], path: paths.E
         case b"application/json":
             return Plan(upstream.status, answer, whole=names.rewrite_json)
         case b"text/event-stream":
-            return Plan(upstream.status, answer, transform=SseRewriter(names), broken=broken)
+            events = SseRewriter(names)
+            return Plan(
+                upstream.status, answer, transform=WithoutUsage(events) if without_usage else events, broken=broken
+            )
         case b"application/x-ndjson":
             return Plan(upstream.status, answer, transform=NdjsonRewriter(names), broken=broken)
         case _:

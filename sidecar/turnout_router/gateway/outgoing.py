@@ -12,6 +12,7 @@ from turnout_router.families.ollama import to_openai
 from turnout_router.families.paths import Way
 from turnout_router.families.request import RequestFacts
 from turnout_router.families.sdapi import with_checkpoint
+from turnout_router.families.stream_usage import asking
 from turnout_router.gateway.attempt import Outgoing
 
 
@@ -23,14 +24,19 @@ def build(
     *,
     endpoint: Endpoint,
     request_id: str,
+    asks_usage: bool = False,
 ) -> Outgoing:
-    """What `endpoint` is sent. Raises InvalidBody for an Ollama request that has no form in OpenAI's API."""
+    """What `endpoint` is sent. `asks_usage`: its stream is to tell what it used, though the client did not ask. Raises InvalidBody for an Ollama request that has no form in OpenAI's API."""
     passed = headers.to_backend(request.raw_headers)
     if paths.way(path, endpoint.family) is Way.TRANSLATE:
         assert facts.body is not None  # noqa: S101 - Ollama's paths take JSON only
-        translated = to_openai(path, facts.body, model=facts.model, stream=facts.stream, family=endpoint.family)
+        translated = to_openai(
+            path, facts.body, model=facts.model, stream=facts.stream, family=endpoint.family, asks_usage=asks_usage
+        )
         body_for = _renamed(facts.model, facts, translated.body)
         return Outgoing(request.method, translated.path, passed, body_for, request_id)
+    if asks_usage and facts.body is not None:
+        body = asking(body, facts.body)
     return Outgoing(request.method, _target(request, path), passed, _renamed(facts.model, facts, body), request_id)
 
 

@@ -41,10 +41,10 @@ class RequestRecord:
     failover: str = ""
     """Why each endpoint before `node` did not answer it, in order: an error's code, or the status that it gave."""
     input_tokens: int | None = None
-    """As the backend told them; None = it did not, or nobody asked: see `Counting`."""
+    """As the backend told them, or by what was sent of a stream; None = neither, or nobody asked: see `gateway.counting`."""
     output_tokens: int | None = None
     cost_micros: int | None = None
-    """By the price of the model that answered; None = it has none, or the answer told no tokens."""
+    """By the price of the model that answered; None = it has none, or there are no tokens."""
 
 
 @dataclass(frozen=True, slots=True)
