@@ -34,10 +34,12 @@ from turnout_api.resolve.interface import (
 from turnout_api.resolve.keep import dump_accepted, load_accepted
 from turnout_api.resolve.linkable import Candidate, candidates
 from turnout_api.resolve.links import needed_acknowledgement, pair_problems, weights_of
-from turnout_api.resolve.reasons import WAITING, Reason
+from turnout_api.resolve.reasons import WAITING, YIELDING, Reason
+from turnout_api.resolve.standing import Standing, Trial
 
 __all__ = [
     "WAITING",
+    "YIELDING",
     "Candidate",
     "Declared",
     "Key",
@@ -47,7 +49,9 @@ __all__ = [
     "Problem",
     "Reason",
     "Resolution",
+    "Standing",
     "TestOutcome",
+    "Trial",
     "Verdict",
     "Where",
     "by_namespace",

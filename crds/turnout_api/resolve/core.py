@@ -10,7 +10,7 @@ An object that needs what is not there is not served but keeps its names: while 
 of its slaves' models.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from turnout_api import identity
@@ -53,9 +53,8 @@ def resolve(
     """
     if len({declared.namespace for declared in objects}) > 1:
         raise ValueError("resolve takes the objects of one namespace: split them with by_namespace")
-    known = ledger or {}
     unique, passed_over = _unique(objects)
-    judged = _Judge(unique, placement, last_accepted or {}, known).judge()
+    judged = _Judge(unique, placement, last_accepted or {}, ledger or {}).judge()
     configs: dict[str, RouterConfig] = configure(
         judged.served, placement=placement, ledger=judged.world.ledger, generation=generation
     )
@@ -69,6 +68,19 @@ def resolve(
         served=judged.served,
         tests=judged.tests,
     )
+
+
+def verdicts(
+    objects: Sequence[Declared],
+    about: Collection[Key],
+    *,
+    placement: Placement,
+    last_accepted: Mapping[Key, Resource],
+    ledger: identity.Ledger,
+) -> dict[Key, Verdict]:
+    """What `resolve` says of these objects, without making configurations. Each key is given once, and has a name."""
+    judged = _Judge(objects, placement, last_accepted, ledger).judge()
+    return {declared.key: judged.verdict(declared) for declared in objects if declared.key in about}
 
 
 def by_namespace(objects: Sequence[Declared]) -> dict[str, list[Declared]]:
@@ -125,6 +137,8 @@ class _Judge:
         self._ledger = ledger
         self._keys = frozenset(d.key for d in objects)
         self._declared_nodes = frozenset(d.name for d in objects if d.kind == "RouterNode")
+        self._routings: dict[frozenset[tuple[Key, int]], Routing | None] = {}
+        """By who is served: the tests of one judgement ask for the same one several times."""
         self._refused: dict[Key, _Problems] = {}
         """Declared specs that are out of the question, and why."""
 
@@ -197,6 +211,13 @@ class _Judge:
 
     def _routing(self, served: Mapping[Key, Resource]) -> Routing | None:
         """What routers that serve these objects would route by; None without a master."""
+        # identities will do: resources live as long as this judge, and none of them changes
+        who = frozenset((key, id(resource)) for key, resource in served.items() if key.kind != "RouteTest")
+        if who not in self._routings:
+            self._routings[who] = self._new_routing(served)
+        return self._routings[who]
+
+    def _new_routing(self, served: Mapping[Key, Resource]) -> Routing | None:
         known = [served[declared.key] for declared in self._objects if declared.key in served]
         gone = [served[key] for key in sorted(served) if key not in self._keys]  # of what was accepted before
         ledger = grown_ledger(self._ledger, [*known, *gone], before=self._last.values())

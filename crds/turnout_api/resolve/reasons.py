@@ -93,6 +93,9 @@ class Reason(StrEnum):
     NOT_SERVED_YET = "NotServedYet", "This version judges the object but does not act by it."
 
 
-WAITING = frozenset({Reason.UNKNOWN_NODE, Reason.UNKNOWN_MODEL, Reason.MASTER_NOT_FOUND})
+WAITING = frozenset({Reason.UNKNOWN_NODE, Reason.UNKNOWN_MODEL, Reason.MASTER_NOT_FOUND, Reason.ROUTE_TEST_FAILS})
 """Refusals that the arrival of another object heals. Admission lets such an object in with a warning, so that the order in
 which manifests are applied does not matter; until then no router is given it."""
+YIELDING = frozenset({Reason.NAME_CONFLICT, Reason.DUPLICATE_LINK, Reason.DUPLICATE_GUARDIAN})
+"""Refusals that the departure of another object heals. Admission lets these in with a warning too: what renames an object
+(helm, kubectl with pruning) makes the new one before it deletes the old one, and would never come to an end."""
