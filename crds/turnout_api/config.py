@@ -351,12 +351,17 @@ class AccessConfig(_Section):
 
 
 class AdminConfig(_Section):
-    """`admin`: where changes of people are kept. Written by `turnout up`."""
+    """`admin`: where changes of people are kept. Written by `turnout up` and by the operator."""
 
     objects_url: _OptionalURL = ""
-    """Who is asked to change frontend models and pools; empty = they cannot be changed through this router."""
+    """Who is asked to change frontend models and pools: `turnout up`. Without this and `namespace` they cannot be changed."""
     objects_token_file: str = ""
     """What is shown there."""
+    namespace: str = ""
+    """In a cluster: the namespace whose custom resources are changed."""
+    api_server_url: _OptionalURL = "https://kubernetes.default.svc"
+    service_account_dir: str = "/var/run/secrets/kubernetes.io/serviceaccount"
+    """Holds `token` and `ca.crt`, with which the API server is asked."""
 
 
 class ListenConfig(_Section):

@@ -32,6 +32,12 @@ def main() -> int:
         "--router-resources", type=parse_resources, default=DEFAULT_RESOURCES, help="requests and limits, as JSON"
     )
     parser.add_argument(
+        "--admin-role",
+        default="",
+        metavar="ROLE",
+        help="of each namespace: lets masters write what people change there",
+    )
+    parser.add_argument(
         "--drain-timeout", type=parse_duration, default=DRAIN_TIMEOUT_S, metavar="1m", help="for requests that run (1m)"
     )
     parser.add_argument("--webhook", default="", metavar="NAME", help="the MutatingWebhookConfiguration to serve")
@@ -53,6 +59,7 @@ def main() -> int:
                 image=RouterImage(options.router_image, options.router_pull_policy, options.router_resources),
                 drain_timeout_s=max(1, round(options.drain_timeout)),
                 pull_secrets=tuple(options.router_pull_secret),
+                admin_role=options.admin_role,
             ),
         )
     )

@@ -34,6 +34,7 @@ _CHILDREN = {
     "PersistentVolumeClaim": ("v1", "persistentvolumeclaims"),
     "Deployment": ("apps/v1", "deployments"),
     "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets"),
+    "RoleBinding": ("rbac.authorization.k8s.io/v1", "rolebindings"),
 }
 """What the operator makes beside Secrets: kind → API version, plural."""
 
@@ -116,10 +117,15 @@ class Api:
         metadata = manifest["metadata"]
         await self._apply(f"/api/v1/namespaces/{metadata['namespace']}/secrets/{metadata['name']}", manifest)
 
-    async def children(self, namespace: str) -> dict[ChildKey, dict[str, Any]]:
-        """All Services, whose names anybody may have taken, and of the other kinds what the operator made."""
+    async def children(self, namespace: str, *, roles: bool) -> dict[ChildKey, dict[str, Any]]:
+        """All Services, whose names anybody may have taken, and of the other kinds what the operator made.
+
+        `roles`: it may give roles, so that it has the right to look for what it gave.
+        """
         found = []
         for kind, (version, plural) in _CHILDREN.items():
+            if kind == "RoleBinding" and not roles:
+                continue
             labels = "" if kind == "Service" else f"app.kubernetes.io/managed-by={FIELD_MANAGER}"
             items = await self._list(_path(version, namespace, plural), labels)
             found += [item | {"kind": kind, "apiVersion": version} for item in items]

@@ -20,6 +20,8 @@ class InCluster:
     previous_tokens: AbstractSet[tuple[str, str]] = frozenset()
     """(Secret, key) of cluster tokens that are being rotated: `KEY-previous` stands beside the key."""
     mounts: str = MOUNTS
+    admin_writes: bool = False
+    """Masters may change custom resources for the people who sign in there."""
 
     @property
     def where(self) -> Where:
@@ -40,6 +42,7 @@ class InCluster:
             token_previous_file=f"{token}-previous" if rotating else "",
             clients_file=f"{self.mounts}/{CLIENTS_MOUNT}/clients.yaml" if spec.clients else "",
             admins_file=f"{self.mounts}/{ADMINS_MOUNT}/users.yaml" if spec.admins else "",
+            objects_namespace=node.namespace if spec.admins and self.admin_writes and not spec.public_url else "",
         )
 
     @staticmethod

@@ -88,7 +88,7 @@ def token_references(objects: Iterable[Manifest], kept: Kept) -> set[tuple[str, 
 
 def plan(observed: Observed, now: datetime, pods: RouterPods = RouterPods()) -> Plan:  # noqa: B008 - frozen
     """Decide on everything. `pods`: how routers are run."""
-    manifests, declared, resolution = _judged(observed)
+    manifests, declared, resolution = _judged(observed, admin_writes=bool(pods.admin_role))
     fitting = {name: config for name, config in resolution.configs.items() if not deliver.is_too_large(config)}
     issued = _issued(fitting, observed.kept.routers, declared, int(now.timestamp()))
     configs = {
@@ -136,12 +136,12 @@ def nodes_of(observed: Observed) -> Nodes:
     return Nodes.of(_judged(observed)[2])
 
 
-def _judged(observed: Observed) -> tuple[list[Manifest], list[Declared], Resolution]:
+def _judged(observed: Observed, *, admin_writes: bool = False) -> tuple[list[Manifest], list[Declared], Resolution]:
     manifests = _in_order_of_creation(observed.objects)
     declared = [declare(_bare(manifest)) for manifest in manifests]
     resolution = resolve(
         declared,
-        placement=InCluster(observed.previous_tokens),
+        placement=InCluster(observed.previous_tokens, admin_writes=admin_writes),
         generation=0,
         last_accepted=observed.kept.last_accepted,
         ledger=observed.kept.ledger,

@@ -75,7 +75,7 @@ class Rounds:
             kept=kept,
             secrets=await self._api.router_secrets(namespace, nodes),
             previous_tokens=await self._api.with_previous(namespace, token_references(objects, kept)),
-            children=await self._api.children(namespace) if nodes else {},
+            children=await self._api.children(namespace, roles=bool(self._pods.admin_role)) if nodes else {},
             pods=await self._api.pods(namespace) if nodes else [],
             reached=self._nudger.reached(namespace),
             readings=self._reader.readings(namespace) if self._reader else {},

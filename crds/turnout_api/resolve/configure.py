@@ -145,7 +145,11 @@ def _slice(whole: Mapping[str, list[Any]], node: str) -> dict[str, list[Any]]:
 
 
 def _admin(placed: NodePlacement) -> AdminConfig:
-    return AdminConfig(objects_url=placed.objects_url, objects_token_file=placed.objects_token_file)
+    return AdminConfig(
+        objects_url=placed.objects_url,
+        objects_token_file=placed.objects_token_file,
+        namespace=placed.objects_namespace,
+    )
 
 
 def _access(placed: NodePlacement) -> AccessConfig:

@@ -139,6 +139,8 @@ class NodePlacement:
     objects_url: str = ""
     """Where the master asks for what people change."""
     objects_token_file: str = ""
+    objects_namespace: str = ""
+    """In a cluster: where the master changes custom resources for people; empty = it may not."""
 
 
 class Placement(Protocol):

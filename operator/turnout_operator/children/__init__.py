@@ -6,7 +6,7 @@
 | role | objects |
 |---|---|
 | Slave | a Service without an address, which names the pods labelled with the node, ready or not |
-| Master, Standalone | a Deployment with one router, its Service, ServiceAccount, PodDisruptionBudget, and its claim if asked |
+| Master, Standalone | a Deployment with one router, its Service, ServiceAccount, PodDisruptionBudget, its claim if asked, and where people sign in a RoleBinding, so that it may write what they change |
 
 They belong to the RouterNode and go with it. A node with `publicURL` has a router elsewhere, and none of them.
 """

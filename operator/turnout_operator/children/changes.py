@@ -69,7 +69,9 @@ def _owner_of(child: Manifest) -> str:
 
 
 def _cannot_become(there: Manifest, child: Manifest) -> bool:
-    """A Service keeps its address, or that it has none, for life."""
+    """A Service keeps its address, or that it has none, for life; a RoleBinding its role."""
+    if child["kind"] == "RoleBinding":
+        return bool(there["roleRef"] != child["roleRef"])
     if child["kind"] != "Service":
         return False
     addresses = [str(spec.get("clusterIP", "")) for spec in (there["spec"], child["spec"])]

@@ -27,8 +27,12 @@ def deployment(
     drain_timeout_s: int,
     pull_secrets: tuple[str, ...],
     claim: str,
+    with_account: bool,
 ) -> Json:
-    """The spec. `claim`: name of the PersistentVolumeClaim for `storeDir`; empty = it lives as long as the pod."""
+    """The spec. `claim`: name of the PersistentVolumeClaim for `storeDir`; empty = it lives as long as the pod.
+
+    `with_account`: the router gets the token of its service account.
+    """
     labels = {MASTER_LABEL: node.name}
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     return {
@@ -41,7 +45,9 @@ def deployment(
                 "labels": {**labels, "app.kubernetes.io/name": "turnout-router"},
                 "annotations": {RESTART_HASH_ANNOTATION: _needs_restart(config)},
             },
-            "spec": _pod(node, image, drain_timeout_s, claim) | _pull(pull_secrets),
+            "spec": _pod(node, image, drain_timeout_s, claim)
+            | {"automountServiceAccountToken": with_account}
+            | _pull(pull_secrets),
         },
     }
 
@@ -68,7 +74,6 @@ def _pod(node: RouterNode, image: RouterImage, drain_timeout_s: int, claim: str)
     )
     return {
         "serviceAccountName": router_object(node.name),
-        "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": LINGER_S + drain_timeout_s + END_MARGIN_S,
         "securityContext": {
             "runAsNonRoot": True,

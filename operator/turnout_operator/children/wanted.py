@@ -23,6 +23,12 @@ class RouterPods:
     image: RouterImage = field(default_factory=lambda: RouterImage(router_image()))
     drain_timeout_s: int = DRAIN_TIMEOUT_S
     pull_secrets: tuple[str, ...] = ()
+    admin_role: str = ""
+    """Role of each namespace with which masters change what people change on them; empty = they may not."""
+
+    def changes_for_people(self, node: RouterNode) -> bool:
+        """The node's router writes custom resources."""
+        return bool(self.admin_role) and node.spec.admins is not None and not node.spec.public_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,8 @@ def _headless(node: RouterNode) -> Json:
 def _master(node: RouterNode, config: RouterConfig, how: RouterPods, store: Store | None) -> Iterator[Json]:
     name, selector = router_object(node.name), {MASTER_LABEL: node.name}
     yield _object("v1", "ServiceAccount", name) | {"automountServiceAccountToken": False}
+    if how.changes_for_people(node):
+        yield _role_binding(name, how.admin_role, node.namespace)
     if store is not None:
         yield _claim(name, store)
     yield _object("v1", "Service", node.name, {"type": "ClusterIP", "selector": selector, "ports": [_port()]})
@@ -61,11 +69,20 @@ def _master(node: RouterNode, config: RouterConfig, how: RouterPods, store: Stor
         drain_timeout_s=how.drain_timeout_s,
         pull_secrets=how.pull_secrets,
         claim=name if store else "",
+        with_account=how.changes_for_people(node),
     )
     yield _object("apps/v1", "Deployment", name, spec)
     # there is one router, and a budget that forbade its eviction would hold up every machine that is emptied
     budget = {"maxUnavailable": 1, "unhealthyPodEvictionPolicy": "AlwaysAllow", "selector": {"matchLabels": selector}}
     yield _object("policy/v1", "PodDisruptionBudget", name, budget)
+
+
+def _role_binding(account: str, role: str, namespace: str) -> Json:
+    group = "rbac.authorization.k8s.io"
+    return _object(f"{group}/v1", "RoleBinding", account) | {
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+    }
 
 
 def _port() -> Json:

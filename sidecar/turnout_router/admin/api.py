@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from turnout_router.admin.custom_resources import CustomResources
 from turnout_router.admin.dry_run_api import DryRunApi
 from turnout_router.admin.guard import Guard
 from turnout_router.admin.login_api import LoginApi
@@ -42,6 +43,8 @@ class AdminApi:
         keeper = config.admin
         if keeper.objects_url:
             return KeptElsewhere(self._router.client, keeper.objects_url, keeper.objects_token_file)
+        if keeper.namespace:
+            return CustomResources(lambda: self._router.config)
         return OnlyServed(config)
 
     async def stop(self) -> None:

@@ -1,7 +1,8 @@
 """Where frontend models and pools are kept, as a port: this router has no copy that it could change.
 
-`KeptElsewhere` asks whoever keeps them (`admin.objects_url`: `turnout up`) and waits until routers serve the change.
-`OnlyServed` shows what this router serves and changes nothing: in a cluster the custom resources are the one truth.
+`KeptElsewhere` asks whoever keeps them (`admin.objects_url`: `turnout up`) and waits until routers serve the change;
+`custom_resources.CustomResources` does the same with the API server of a cluster (`admin.namespace`). `OnlyServed` shows what this
+router serves and changes nothing.
 """
 
 import asyncio
@@ -101,7 +102,8 @@ class OnlyServed:
         """Always NotHere."""
         raise NotHere(
             f"{wish.kind} {wish.name} cannot be changed here: it is given to this router by its configuration; in a "
-            "cluster change the custom resource (kubectl apply)",
+            "cluster change the custom resource (kubectl apply), or let the operator give the master the right to "
+            "(--admin-role)",
             retry_after_s=60,
         )
 

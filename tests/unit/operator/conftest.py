@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from turnout_api.resolve import declare, resolve
-from turnout_operator.children import key_of
+from turnout_operator.children import RouterPods, key_of
 from turnout_operator.injection import How, Injected, Nodes, inject
 from turnout_operator.placement import InCluster
 from turnout_operator.plan import Observed, Plan, plan
@@ -45,11 +45,11 @@ class Namespace:
         self.objects[kind, name] = {"kind": kind, "metadata": metadata, "spec": spec, "status": status}
         return self.objects[kind, name]
 
-    def round(self, **observed: Any) -> Plan:
+    def round(self, *, pods: RouterPods = RouterPods(), **observed: Any) -> Plan:
         """Plan and carry out, a second later."""
         self.now += timedelta(seconds=1)
         self.observed = replace(self.observed, objects=list(self.objects.values()), **observed)
-        planned = plan(self.observed, self.now)
+        planned = plan(self.observed, self.now, pods)
         if planned.state is not None:
             self.observed = replace(self.observed, kept=planned.state)
         for secret in planned.secrets:
