@@ -41,6 +41,7 @@ def test_without_its_webhook_it_brings_the_kinds_and_rights_in_its_own_namespace
     assert {key for key in found if key[0] != CRD} == {
         ("ServiceAccount", "gpus/turnout"),
         ("Role", "gpus/turnout"),
+        ("Role", "gpus/turnout-admin"),
         ("RoleBinding", "gpus/turnout"),
         ("Deployment", "gpus/turnout"),
     }
@@ -60,6 +61,14 @@ def test_its_webhook_asks_about_labelled_pods_of_watched_namespaces_only(helm):
     assert (rule["resourceNames"], rule["verbs"]) == (["t-turnout-system"], ["get", "patch"])
 
 
+def test_the_role_for_what_people_change_is_for_the_values_to_leave_out(helm):
+    found = objects(helm("template", "turnout", "--namespace", "gpus", "--set", "router.adminWrites=false"))
+
+    assert ("Role", "gpus/turnout-admin") not in found
+    groups = [group for rule in found["Role", "gpus/turnout"]["rules"] for group in rule["apiGroups"]]
+    assert "rbac.authorization.k8s.io" not in groups
+
+
 def test_what_happens_without_the_operator_is_for_the_values_to_say(helm):
     found = objects(helm("template", "t", "--set", "webhook.failurePolicy=Ignore"))
 
@@ -70,7 +79,8 @@ def test_what_happens_without_the_operator_is_for_the_values_to_say(helm):
 def test_each_watched_namespace_gets_a_role_for_the_one_service_account(helm):
     found = objects(helm("template", "t", "--namespace", "system", "--set", "watchNamespaces={a,b}"))
 
-    assert sorted(name for kind, name in found if kind == "Role") == [
+    roles = [name for kind, name in found if kind == "Role" and not name.endswith("-admin")]
+    assert sorted(roles) == [
         "a/t-turnout",
         "b/t-turnout",
         "system/t-turnout-webhook",

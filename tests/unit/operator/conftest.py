@@ -45,11 +45,11 @@ class Namespace:
         self.objects[kind, name] = {"kind": kind, "metadata": metadata, "spec": spec, "status": status}
         return self.objects[kind, name]
 
-    def round(self, *, pods: RouterPods = RouterPods(), **observed: Any) -> Plan:
+    def round(self, *, how: RouterPods = RouterPods(), **observed: Any) -> Plan:  # noqa: B008 - frozen
         """Plan and carry out, a second later."""
         self.now += timedelta(seconds=1)
         self.observed = replace(self.observed, objects=list(self.objects.values()), **observed)
-        planned = plan(self.observed, self.now, pods)
+        planned = plan(self.observed, self.now, how)
         if planned.state is not None:
             self.observed = replace(self.observed, kept=planned.state)
         for secret in planned.secrets:

@@ -30,7 +30,8 @@ class Api:
         assert references == {("token", "token")}
         return set()
 
-    async def children(self, _namespace):
+    async def children(self, _namespace, *, roles):
+        assert not roles
         return {}
 
     async def pods(self, _namespace):

@@ -14,7 +14,7 @@ def of(planned: Any, kind: str) -> dict[str, Any] | None:
 
 def test_it_gets_the_role_and_the_token(in_cluster: Any) -> None:
     in_cluster.put_node("master", admins=ADMINS)
-    planned = in_cluster.round(pods=WRITES)
+    planned = in_cluster.round(how=WRITES)
 
     binding = of(planned, "RoleBinding")
     assert binding is not None
@@ -23,11 +23,11 @@ def test_it_gets_the_role_and_the_token(in_cluster: Any) -> None:
     deployment = of(planned, "Deployment")
     assert deployment is not None
     assert deployment["spec"]["template"]["spec"]["automountServiceAccountToken"] is True
-    assert in_cluster.round(pods=WRITES).apply == ()
+    assert in_cluster.round(how=WRITES).apply == ()
 
 
 def test_where_nobody_signs_in_it_gets_neither(in_cluster: Any) -> None:
-    planned = in_cluster.round(pods=WRITES)
+    planned = in_cluster.round(how=WRITES)
 
     assert of(planned, "RoleBinding") is None
     deployment = of(planned, "Deployment")
@@ -43,9 +43,9 @@ def test_an_operator_without_a_role_to_give_gives_none(in_cluster: Any) -> None:
 
 def test_another_role_takes_the_place_of_the_first(in_cluster: Any) -> None:
     in_cluster.put_node("master", admins=ADMINS)
-    in_cluster.round(pods=WRITES)
+    in_cluster.round(how=WRITES)
 
-    planned = in_cluster.round(pods=RouterPods(admin_role="other-admin"))
+    planned = in_cluster.round(how=RouterPods(admin_role="other-admin"))
 
     assert [str(key) for key in planned.delete] == ["RoleBinding turnout-router-master"]
     binding = of(planned, "RoleBinding")
