@@ -7,11 +7,11 @@ import typer
 
 from turnout_api.durations import format_duration, parse_duration
 from turnout_operator.children import RouterPods
-from turnout_operator.main import RESYNC_S, Options, run
+from turnout_operator.main import RESYNC_S, LeaseOptions, Options, run
 from turnout_operator.routerpod import RouterImage
 
 
-def operator(
+def operator(  # noqa: PLR0917 - typer calls it by name
     namespace: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="What to watch; repeatable. Default: the namespace of the pod."),
@@ -19,6 +19,12 @@ def operator(
     resync_interval: Annotated[
         str, typer.Option(metavar="DURATION", help="A round without any change.")
     ] = format_duration(RESYNC_S),
+    lease: Annotated[
+        str, typer.Option(metavar="NAME", help="Which of several operators writes.")
+    ] = LeaseOptions().name,
+    lease_namespace: Annotated[
+        str, typer.Option(metavar="NAME", help="Default: that of the pod, else the first --namespace.")
+    ] = "",
     health_host: Annotated[str, typer.Option(help="Where /healthz and /readyz listen.")] = "127.0.0.1",
     health_port: Annotated[int, typer.Option(help="0 = any free port.")] = 8080,
     router_image: Annotated[
@@ -32,4 +38,12 @@ def operator(
         raise typer.BadParameter(str(error), param_hint="--resync-interval") from error
     names = tuple(dict.fromkeys(namespace or ()))
     pods = RouterPods(RouterImage(router_image)) if router_image else RouterPods()
-    sys.exit(run(Options(names, resync_s=resync_s, health_host=health_host, health_port=health_port, pods=pods)))
+    options = Options(
+        names,
+        resync_s=resync_s,
+        lease=LeaseOptions(lease, lease_namespace),
+        health_host=health_host,
+        health_port=health_port,
+        pods=pods,
+    )
+    sys.exit(run(options))

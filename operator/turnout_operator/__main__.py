@@ -5,8 +5,9 @@ import sys
 
 from turnout_api.durations import parse_duration
 from turnout_operator.children import RouterPods
-from turnout_operator.main import RESYNC_S, Options, Webhook, run
+from turnout_operator.main import LEASE_S, RESYNC_S, LeaseOptions, Options, Webhook, run
 from turnout_operator.routerpod import DEFAULT_RESOURCES, DRAIN_TIMEOUT_S, RouterImage, parse_resources, router_image
+from turnout_operator.watch import WATCH_S
 
 
 def main() -> int:
@@ -20,6 +21,14 @@ def main() -> int:
     )
     parser.add_argument(
         "--resync-interval", type=parse_duration, default=RESYNC_S, metavar="60s", help="a round without any change"
+    )
+    parser.add_argument(
+        "--watch-renewal", type=parse_duration, default=WATCH_S, metavar="30s", help="how long one watch lasts"
+    )
+    parser.add_argument("--lease", default=LeaseOptions().name, help="which of several operators writes")
+    parser.add_argument("--lease-namespace", default="", help="default: that of the pod, else the first --namespace")
+    parser.add_argument(
+        "--lease-duration", type=parse_duration, default=LEASE_S, metavar="15s", help="to wait for one that died"
     )
     parser.add_argument("--health-host", default="127.0.0.1", help="where /healthz and /readyz listen (127.0.0.1)")
     parser.add_argument("--health-port", type=int, default=8080, help="0 = any free port (8080)")
@@ -52,6 +61,8 @@ def main() -> int:
         Options(
             namespaces=tuple(dict.fromkeys(options.namespace)),
             resync_s=options.resync_interval,
+            watch_s=options.watch_renewal,
+            lease=LeaseOptions(options.lease, options.lease_namespace, options.lease_duration),
             health_host=options.health_host,
             health_port=options.health_port,
             webhook=_webhook(options),

@@ -5,7 +5,8 @@ Requests are plain JSON: the seven kinds have types of their own, and of Secrets
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -25,9 +26,11 @@ from turnout_operator.state import Kept, dump, load
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TIMEOUT_S = 30.0
 """A request without an answer for this long has failed. Lists of one namespace take well under a second."""
+_LONGEST_RETRY_AFTER_S = 60.0
 _PAGE = 500
 """Objects a request of a list: bounds what one answer holds in memory, here and in the API server."""
 _APPLY = "application/apply-patch+yaml"
+_LEASES = "coordination.k8s.io/v1"
 _CHILDREN = {
     "Service": ("v1", "services"),
     "ServiceAccount": ("v1", "serviceaccounts"),
@@ -42,17 +45,22 @@ _CHILDREN = {
 class ApiError(Exception):
     """The API server refused, or was not reached."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, retry_after_s: float = 0.0) -> None:
         super().__init__(f"{status}: {message}" if status else message)
         self.status = status
         """0 = not reached."""
+        self.retry_after_s = retry_after_s
+        """What it asked for; 0 = nothing."""
 
 
 class Api:
     """An open connection. Raises ApiError."""
 
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(self, client: ApiClient, may_write: Callable[[], bool] = lambda: True) -> None:
         self._client = client
+        self._may_write = may_write
+        self.answers: Counter[tuple[str, int]] = Counter()
+        """How often a method was answered with a status; 0 = not at all."""
 
     @classmethod
     async def connect(cls) -> Self:
@@ -64,6 +72,12 @@ class Api:
             raise ApiError(0, f"there are neither a pod's service account nor a usable kubeconfig: {error}") from error
         configuration.retries = False  # the worker of a namespace comes again by itself
         return cls(ApiClient(configuration))
+
+    def only_while(self, may_write: Callable[[], bool]) -> Self:
+        """The same connection, that writes nothing when `may_write` says no."""
+        view = type(self)(self._client, may_write)
+        view.answers = self.answers
+        return view
 
     async def __aenter__(self) -> Self:
         return self
@@ -205,14 +219,29 @@ class Api:
         else:
             await self._request("POST", path, manifest)
 
+    async def lease(self, namespace: str, name: str) -> dict[str, Any] | None:
+        """A whole Lease; None = there is none."""
+        return await self._found(f"{_path(_LEASES, namespace, 'leases')}/{name}")
+
+    async def write_lease(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Create it, or replace the one of the same resourceVersion; gives what there is now."""
+        metadata = manifest["metadata"]
+        path = _path(_LEASES, metadata["namespace"], "leases")
+        if "resourceVersion" in metadata:
+            return await self._request("PUT", f"{path}/{metadata['name']}", manifest)
+        return await self._request("POST", path, manifest)
+
     @staticmethod
     def _of_kind(namespace: str, kind: str) -> str:
         return f"/apis/{API_VERSION}/namespaces/{namespace}/{KINDS[kind].plural}"
 
     async def secret(self, namespace: str, name: str) -> dict[str, Any] | None:
         """A whole Secret; None = there is none."""
+        return await self._found(f"/api/v1/namespaces/{namespace}/secrets/{name}")
+
+    async def _found(self, path: str) -> dict[str, Any] | None:
         try:
-            return await self._request("GET", f"/api/v1/namespaces/{namespace}/secrets/{name}")
+            return await self._request("GET", path)
         except ApiError as error:
             if error.status == 404:
                 return None
@@ -236,6 +265,8 @@ class Api:
     async def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, content_type: str = "application/json"
     ) -> dict[str, Any]:
+        if method != "GET" and not self._may_write():
+            raise ApiError(0, "another operator may have the Lease by now: nothing is written")
         headers = {"Accept": "application/json", "Content-Type": content_type}
         try:
             request = await self._client.param_serialize(
@@ -244,9 +275,11 @@ class Api:
             answer = await self._client.call_api(*request, _request_timeout=_TIMEOUT_S)
             text: bytes = await answer.response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self.answers[method, 0] += 1
             raise ApiError(0, f"the API server was not reached: {error!r}") from error
+        self.answers[method, answer.status] += 1
         if answer.status >= 400:
-            raise ApiError(answer.status, _message(text))
+            raise ApiError(answer.status, _message(text), _retry_after_s(answer.response.headers))
         decoded: dict[str, Any] = json.loads(text)
         return decoded
 
@@ -260,6 +293,12 @@ async def _load_credentials(configuration: Configuration) -> None:
         credentials.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call] # as shipped
     else:
         await credentials.load_kube_config(client_configuration=configuration)  # type: ignore[no-untyped-call] # as shipped
+
+
+def _retry_after_s(headers: Mapping[str, str]) -> float:
+    """The API server's is a number of seconds."""
+    asked = headers.get("Retry-After", "")
+    return min(float(asked), _LONGEST_RETRY_AFTER_S) if asked.isascii() and asked.isdigit() else 0.0
 
 
 def _message(text: bytes) -> str:

@@ -1,26 +1,38 @@
-"""`/healthz` and `/readyz` of the operator: how old the last good round of each namespace is."""
+"""`/healthz`, `/readyz` and `/metrics` of the operator.
 
-from collections.abc import AsyncIterator, Sequence
+`/healthz` asks how old the last good round of each namespace is. An operator without the Lease does no rounds, and a restart would not
+give it the Lease: it is well. One that waits while another operator has it answers webhooks, so it is ready too.
+"""
+
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from turnout_operator.worker import Worker
+from turnout_operator import metrics
+from turnout_operator.metrics import Parts
+
+_CLOSE_S = 1.0
+"""Probes are answered at once: at the end nobody is waited for longer."""
 
 
 @asynccontextmanager
-async def serve_health(workers: Sequence[Worker], *, host: str, port: int, stale_s: float) -> AsyncIterator[int]:
+async def serve_health(parts: Parts, *, host: str, port: int, stale_s: float) -> AsyncIterator[int]:
     """Serve until the end of the block; gives the port. `/healthz` is 503 once a last good round is older than `stale_s`."""
 
     async def healthz(_request: web.Request) -> web.Response:
-        return _answer(workers, good=all(worker.age_s() < stale_s for worker in workers))
+        stale = parts.leader.leads and any(worker.age_s() >= stale_s for worker in parts.workers)
+        return _answer(parts, good=not stale)
 
     async def readyz(_request: web.Request) -> web.Response:
-        return _answer(workers, good=all(worker.rounds for worker in workers))
+        return _answer(parts, good=parts.leader.waits or all(worker.rounds for worker in parts.workers))
+
+    async def shown(_request: web.Request) -> web.Response:
+        return web.Response(body=metrics.text_of(parts), headers={"Content-Type": "text/plain; version=0.0.4"})
 
     app = web.Application()
-    app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz)])
-    runner = web.AppRunner(app, access_log=None)
+    app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", shown)])
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_CLOSE_S)
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()
@@ -29,14 +41,16 @@ async def serve_health(workers: Sequence[Worker], *, host: str, port: int, stale
         await runner.cleanup()
 
 
-def _answer(workers: Sequence[Worker], *, good: bool) -> web.Response:
-    facts = {
+def _answer(parts: Parts, *, good: bool) -> web.Response:
+    namespaces = {
         worker.namespace: {
             "rounds": worker.rounds,
             "writes": worker.writes,
             "age_s": round(worker.age_s(), 1),
             "trouble": worker.trouble,
         }
-        for worker in workers
+        for worker in parts.workers
     }
-    return web.json_response({"namespaces": facts}, status=200 if good else 503)
+    leader = parts.leader
+    facts = {"leads": leader.leads, "holder": leader.holder, "namespaces": namespaces}
+    return web.json_response(facts, status=200 if good else 503)

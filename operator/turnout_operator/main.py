@@ -1,12 +1,19 @@
 """The process of the operator: `turnout operator`, or `python -m turnout_operator`.
 
-SIGTERM or Ctrl-C ends it; a round that is cut off is made good by the next start. Exit code 1 = it cannot run.
+It serves webhooks, health and metrics from start to end; watches and rounds only while it holds the Lease. SIGTERM or Ctrl-C ends it;
+a round that is cut off is made good by the next one. Exit code 1 = it cannot run, or did not stop in time.
 """
 
 import asyncio
+import faulthandler
 import logging
+import os
+import signal
+import socket
 import sys
-from collections.abc import AsyncIterator, Sequence
+import threading
+import uuid
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -18,18 +25,25 @@ from turnout_operator.admission.server import serve_admission
 from turnout_operator.api import SERVICE_ACCOUNT, Api, ApiError
 from turnout_operator.children import RouterPods
 from turnout_operator.health import serve_health
+from turnout_operator.hearing import Hearing
 from turnout_operator.injection import Nodes
+from turnout_operator.leader import Leader
+from turnout_operator.metrics import Parts
 from turnout_operator.nudge import Nudger
 from turnout_operator.reader import INTERVAL_S, Reader
 from turnout_operator.rounds import Rounds
-from turnout_operator.watch import watch
+from turnout_operator.watch import WATCH_S, streams, watch
 from turnout_operator.worker import Worker
 
+LEASE_S = 15.0
+"""How long the others wait for an operator that died. One whose API server is away for two thirds of it stops writing."""
 RESYNC_S = 60.0
 """A round without any event: mends what was changed by hand, and tells routers that could not be reached."""
-_SHORTEST_RESYNC_S = 1.0
+_SHORTEST_S = 1.0
 _CRD_POLL_S = 2.0
 _STALE_AFTER_RESYNCS = 5
+_STOP_S = 20.0
+"""A pod is killed after 30 s: whatever hangs, it ends before, and says where it was."""
 
 log = logging.getLogger(__name__)
 
@@ -55,12 +69,24 @@ class Webhook:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseOptions:
+    """By which one of several operators is chosen: the others wait."""
+
+    name: str = "turnout-operator"
+    namespace: str = ""
+    """Empty = that of the pod; outside a pod, the first that is watched."""
+    duration_s: float = LEASE_S
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """How the operator runs."""
 
     namespaces: tuple[str, ...]
     """Each is a cluster of its own. Empty = that of the pod."""
     resync_s: float = RESYNC_S
+    watch_s: float = WATCH_S
+    lease: LeaseOptions = field(default_factory=LeaseOptions)
     health_host: str = "127.0.0.1"
     health_port: int = 8080
     pods: RouterPods = field(default_factory=RouterPods)
@@ -72,7 +98,8 @@ class Options:
 def run(options: Options) -> int:
     """Run the operator until it is told to stop."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
-    logging.getLogger("kopf").setLevel(logging.WARNING)  # it would log each event of each object
+    # it would log each event and each attempt: `hearing` and `watch` say what cannot be watched and why, once
+    logging.getLogger("kopf").setLevel(logging.CRITICAL)
     try:
         _check(options)
         asyncio.run(_operate(options, options.namespaces or _own_namespace()))
@@ -83,40 +110,102 @@ def run(options: Options) -> int:
 
 
 def _check(options: Options) -> None:
-    if options.resync_s < _SHORTEST_RESYNC_S:
-        raise OperatorRefused(f"--resync-interval must be at least {_SHORTEST_RESYNC_S:g}s")
+    for name, seconds in (
+        ("resync-interval", options.resync_s),
+        ("watch-renewal", options.watch_s),
+        ("lease-duration", options.lease.duration_s),
+    ):
+        if seconds < _SHORTEST_S:
+            raise OperatorRefused(f"--{name} must be at least {_SHORTEST_S:g}s")
 
 
 def _own_namespace() -> tuple[str]:
+    own = _pods_namespace()
+    if not own:
+        raise OperatorRefused("outside a pod, name what to watch: --namespace NAME")
+    return (own,)
+
+
+def _pods_namespace() -> str:
+    """Empty outside a pod."""
     try:
-        return ((SERVICE_ACCOUNT / "namespace").read_text(encoding="utf-8").strip(),)
+        return (SERVICE_ACCOUNT / "namespace").read_text(encoding="utf-8").strip()
     except OSError:
-        raise OperatorRefused("outside a pod, name what to watch: --namespace NAME") from None
+        return ""
 
 
 async def _operate(options: Options, namespaces: Sequence[str]) -> None:
+    """Until SIGTERM or Ctrl-C."""
+    told = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, _stop, told)
+    work = asyncio.create_task(_serve(options, namespaces), name="operator")
+    stop = asyncio.create_task(told.wait(), name="signals")
+    await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+    stop.cancel()
+    if work.done():
+        await work  # raises
+    work.cancel()
+    await asyncio.wait({work})
+
+
+def _stop(told: asyncio.Event) -> None:
+    """In order; and if that hangs, anyway."""
+    if not told.is_set():
+        log.info("told to stop")
+        last_resort = threading.Timer(_STOP_S, _give_up)
+        last_resort.daemon = True
+        last_resort.start()
+    told.set()
+
+
+def _give_up() -> None:
+    sys.stderr.write(f"turnout operator: it did not stop within {_STOP_S:g}s; this is where it is:\n")
+    faulthandler.dump_traceback(file=sys.stderr)
+    os._exit(1)
+
+
+async def _serve(options: Options, namespaces: Sequence[str]) -> None:
     async with await Api.connect() as api, aiohttp.ClientSession() as session, AsyncExitStack() as down:
+        leader = _leader(options, namespaces, api)
         judged: dict[str, Nodes] = {}
         workers: dict[str, Worker] = {}
         reader = Reader(session, api.secret_value, lambda namespace: workers[namespace].wake())
-        nudger = Nudger(session, api.secret_value)
-        rounds = Rounds(api, nudger, options.pods, reader=reader, judged=judged.__setitem__)
+        rounds = Rounds(
+            api.only_while(lambda: leader.leads),
+            Nudger(session, api.secret_value),
+            options.pods,
+            reader=reader,
+            judged=judged.__setitem__,
+        )
         if options.webhook is not None:
             injector = Injector(namespaces, options.pods, judged, rounds.look)
             await down.enter_async_context(_admitting(options.webhook, injector, api))
         workers |= {name: Worker(name, rounds.run, resync_s=options.resync_s) for name in namespaces}
+        hearing = Hearing(streams(namespaces))
+        parts = Parts(list(workers.values()), hearing, leader, api)
         stale_s = _STALE_AFTER_RESYNCS * options.resync_s
-        async with serve_health(
-            list(workers.values()), host=options.health_host, port=options.health_port, stale_s=stale_s
-        ) as port:
+        async with serve_health(parts, host=options.health_host, port=options.health_port, stale_s=stale_s) as port:
             log.info("watches %s, health on port %d", ", ".join(namespaces), port)
-            await _until_kinds_are_served(api)
-            reading = asyncio.create_task(reader.run(min(INTERVAL_S, options.resync_s)), name="reading of routers")
-            try:
-                await _work(workers)
-            finally:
-                reading.cancel()
-                await asyncio.gather(reading, return_exceptions=True)
+
+            async def lead() -> None:
+                try:
+                    await _until_kinds_are_served(api)
+                    await _work(workers, reader.run(min(INTERVAL_S, options.resync_s)), hearing, options.watch_s)
+                finally:
+                    judged.clear()  # another operator goes on: what this one knew gets old
+
+            await leader.run(lead)
+
+
+def _leader(options: Options, namespaces: Sequence[str], api: Api) -> Leader:
+    return Leader(
+        api,
+        name=options.lease.name,
+        namespace=options.lease.namespace or _pods_namespace() or namespaces[0],
+        me=f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}",
+        duration_s=options.lease.duration_s,
+    )
 
 
 @asynccontextmanager
@@ -141,11 +230,14 @@ async def _admitting(webhook: Webhook, injector: Injector, api: Api) -> AsyncIte
             await asyncio.gather(task, return_exceptions=True)
 
 
-async def _work(workers: dict[str, Worker]) -> None:
-    """Watch until a signal ends kopf, and the workers with it."""
+async def _work(
+    workers: dict[str, Worker], reading: Coroutine[None, None, None], hearing: Hearing, watch_s: float
+) -> None:
+    """Watch, do rounds and read routers until it is cancelled."""
     tasks = [asyncio.create_task(worker.run(), name=f"rounds of {name}") for name, worker in workers.items()]
+    tasks.append(asyncio.create_task(reading, name="reading of routers"))
     try:
-        await watch(list(workers), lambda namespace: workers[namespace].wake(), ready=asyncio.Event())
+        await watch(list(workers), lambda namespace: workers[namespace].wake(), hearing, watch_s=watch_s)
     finally:
         for task in tasks:
             task.cancel()
@@ -154,9 +246,18 @@ async def _work(workers: dict[str, Worker]) -> None:
 
 async def _until_kinds_are_served(api: Api) -> None:
     """Wait: kopf looks for the kinds once, at its start."""
-    told: list[str] = []
-    while missing := await api.missing_kinds():
-        if missing != told:
-            log.warning("waits for the CustomResourceDefinitions of %s", ", ".join(missing))
-            told = missing
+    told = ""
+    while waits_for := await _missing(api):
+        if waits_for != told:
+            log.warning("waits for %s", waits_for)
+            told = waits_for
         await asyncio.sleep(_CRD_POLL_S)
+
+
+async def _missing(api: Api) -> str:
+    """What keeps it from watching; empty = nothing."""
+    try:
+        kinds = await api.missing_kinds()
+    except ApiError as error:
+        return f"the API server: {error}"
+    return f"the CustomResourceDefinitions of {', '.join(kinds)}" if kinds else ""

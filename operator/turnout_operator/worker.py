@@ -30,31 +30,44 @@ class Worker:
         self.rounds = 0
         """Good ones."""
         self.writes = 0
+        self.failed = 0
+        """Bad ones."""
+        self.busy_s = 0.0
+        """Spent in rounds."""
         self.trouble = ""
         """What the last round ended in; empty = it was good."""
         self._run_round = run_round
         self._resync_s = resync_s
         self._debounce_s = debounce_s
         self._changed = asyncio.Event()
-        self._began = time.monotonic()
-        self._last_good: float | None = None
+        self._good_at: float | None = None
+        """When the last good round ended, or the first one began; None = no rounds now."""
+        self._asked_pause_s = 0.0
 
     def wake(self) -> None:
         """Something changed."""
         self._changed.set()
 
     def age_s(self) -> float:
-        """Since the last good round, or since the start when there was none."""
-        return time.monotonic() - (self._began if self._last_good is None else self._last_good)
+        """Since the last good round, or since the start when there was none. 0 while there are no rounds at all."""
+        return 0.0 if self._good_at is None else time.monotonic() - self._good_at
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Until it is cancelled. It may be run again."""
+        self._good_at = time.monotonic()
+        try:
+            await self._rounds()
+        finally:
+            self._good_at = None
+
+    async def _rounds(self) -> None:
         failures = 0
         while True:
             self._changed.clear()  # before the reading: what changes from here on is for the next round
             failures = 0 if await self._one() else failures + 1
             if failures:
-                await asyncio.sleep(min(_FIRST_PAUSE_S * 2 ** (failures - 1), _LONGEST_PAUSE_S))
+                pause_s = min(_FIRST_PAUSE_S * 2 ** (failures - 1), _LONGEST_PAUSE_S)
+                await asyncio.sleep(max(pause_s, self._asked_pause_s))
                 continue
             try:
                 await asyncio.wait_for(self._changed.wait(), self._resync_s)
@@ -63,21 +76,27 @@ class Worker:
             await asyncio.sleep(self._debounce_s)
 
     async def _one(self) -> bool:
+        began = time.monotonic()
+        self._asked_pause_s = 0.0
         try:
             self.writes += await self._run_round(self.namespace)
         except (ApiError, StateError) as error:
+            self._asked_pause_s = error.retry_after_s if isinstance(error, ApiError) else 0.0
             self._failed(str(error))
             return False
         except Exception as error:  # the border of the task: a round that fails on one object must not end all rounds
             log.exception("the round of %s failed", self.namespace)
             self._failed(repr(error))
             return False
+        finally:
+            self.busy_s += time.monotonic() - began
         self.rounds += 1
         self.trouble = ""
-        self._last_good = time.monotonic()
+        self._good_at = time.monotonic()
         return True
 
     def _failed(self, trouble: str) -> None:
+        self.failed += 1
         if trouble != self.trouble:
             log.warning("the round of %s failed and is tried again: %s", self.namespace, trouble)
         self.trouble = trouble

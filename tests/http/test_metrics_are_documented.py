@@ -13,6 +13,7 @@ from turnout_router.metrics import Metrics
 from turnout_router.store.records import Outcome
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+PAGE = PAGE.partition("# Metrics of the operator")[0]
 ROW = re.compile(r"^\| `(turnout_\w+)` \| (\w+) \| ([^|]*)\|", re.MULTILINE)
 
 

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -120,20 +121,45 @@ class Operator:
         return self._log.read_text()
 
     def facts(self) -> dict[str, Any]:
+        """Of its namespace."""
+        return self.health()["namespaces"][self.namespace]
+
+    def health(self) -> dict[str, Any]:
+        """What /healthz says."""
+        return json.loads(self.ask("/healthz"))
+
+    def ask(self, path: str) -> str:
+        """On its health port; a refusal fails the test."""
+
         def port() -> str | None:
             assert self._process.poll() is None, self.log()
             _, found, rest = self.log().rpartition("health on port ")
             return rest.splitlines()[0] if found else None
 
-        with urllib.request.urlopen(f"http://127.0.0.1:{until(port, 'no health port')}/healthz") as answer:
-            return json.load(answer)["namespaces"][self.namespace]
+        with urllib.request.urlopen(f"http://127.0.0.1:{until(port, 'no health port')}{path}") as answer:
+            return answer.read().decode()
+
+    def metric(self, series: str) -> float:
+        """A line of /metrics: `name{label="value"}`."""
+        values = [
+            line.rpartition(" ")[2] for line in self.ask("/metrics").splitlines() if line.startswith(f"{series} ")
+        ]
+        return float(values[0])
 
     def more_rounds(self, count: int) -> dict[str, Any]:
         """Wait until so many more good rounds are done."""
         wanted = self.facts()["rounds"] + count
         return until(lambda: (facts := self.facts())["rounds"] >= wanted and facts, "the rounds stopped")
 
+    def send(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
     def stop(self) -> int:
+        self._process.send_signal(signal.SIGCONT)  # a test may have stopped it
         self._process.terminate()
         return self._process.wait(timeout=DEADLINE_S)
 

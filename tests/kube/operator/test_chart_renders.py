@@ -132,7 +132,7 @@ def test_labels_of_pods_do_not_take_the_selectors_place(helm):
         ("image.repositry=x", "repositry"),
         ("image.repository=", "repository"),
         ("image.digest=sha256:12", "digest"),
-        ("replicas=2", "replicas"),
+        ("replica=2", "replica"),
         ("router.drainTimeout=soon", "drainTimeout"),
         ("webhook.failurePolicy=Maybe", "failurePolicy"),
         ("watchNamespaces={Upper}", "watchNamespaces"),

@@ -7,20 +7,25 @@ from typing import Any
 import kopf
 import pytest
 
-from turnout_operator.watch import watch
+from turnout_operator.hearing import Hearing
+from turnout_operator.watch import streams, watch
 
 
 async def test_kopf_is_told_who_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
+    loop, called = asyncio.get_running_loop(), asyncio.Event()
 
     async def operator(**options: Any) -> None:
         given.update(options)
+        loop.call_soon_threadsafe(called.set)
 
     def nameless() -> str:
         raise KeyError("getpwuid(): uid not found: 10001")
 
     monkeypatch.setattr(kopf, "operator", operator)
     monkeypatch.setattr(getpass, "getuser", nameless)
-    await watch(["gpus"], lambda _namespace: None, ready=asyncio.Event())
+    watching = asyncio.create_task(watch(["gpus"], lambda _namespace: None, Hearing(streams(["gpus"]))))
+    await asyncio.wait_for(called.wait(), 10)
+    watching.cancel()
 
     assert given["identity"] == "turnout-operator"
