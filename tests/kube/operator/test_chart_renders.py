@@ -43,6 +43,8 @@ def test_without_its_webhook_it_brings_the_kinds_and_rights_in_its_own_namespace
         ("Role", "gpus/turnout"),
         ("Role", "gpus/turnout-admin"),
         ("RoleBinding", "gpus/turnout"),
+        ("Role", "gpus/turnout-leader"),
+        ("RoleBinding", "gpus/turnout-leader"),
         ("Deployment", "gpus/turnout"),
     }
     args = found["Deployment", "gpus/turnout"]["spec"]["template"]["spec"]["containers"][0]["args"]
@@ -83,6 +85,7 @@ def test_each_watched_namespace_gets_a_role_for_the_one_service_account(helm):
     assert sorted(roles) == [
         "a/t-turnout",
         "b/t-turnout",
+        "system/t-turnout-leader",
         "system/t-turnout-webhook",
     ]
     for namespace in ("a", "b"):
