@@ -72,7 +72,7 @@ class Webhook:
 class LeaseOptions:
     """By which one of several operators is chosen: the others wait."""
 
-    name: str = "turnout-operator"
+    name: str = "turnout"
     namespace: str = ""
     """Empty = that of the pod; outside a pod, the first that is watched."""
     duration_s: float = LEASE_S

@@ -24,7 +24,7 @@ def test_the_second_waits_says_so_once_and_is_ready(pair, objects):
 
     assert waiting.health() | {"namespaces": None} == {
         "leads": False,
-        "holder": objects.get("lease", "turnout-operator")["spec"]["holderIdentity"],
+        "holder": objects.get("lease", "turnout")["spec"]["holderIdentity"],
         "namespaces": None,
     }
     assert waiting.ask("/readyz")
@@ -56,7 +56,7 @@ def test_the_second_takes_over_when_the_first_is_killed(pair, objects, manifests
     objects.apply(manifests.slave("gpu-a", 2048))
     objects.accepted("routernode", "gpu-a")
     assert waiting.health()["leads"]
-    assert objects.get("lease", "turnout-operator")["spec"]["leaseTransitions"] == 1
+    assert objects.get("lease", "turnout")["spec"]["leaseTransitions"] == 1
 
 
 def test_one_that_was_stopped_for_longer_than_its_lease_writes_nothing_any_more(pair, objects, manifests, until):
@@ -79,11 +79,11 @@ def test_one_that_was_stopped_for_longer_than_its_lease_writes_nothing_any_more(
 @pytest.mark.parametrize("renewed", ["2001-01-01T00:00:00.000000Z", "2101-01-01T00:00:00.000000Z"])
 def test_times_in_a_lease_mean_nothing(objects, start, manifests, renewed):
     spec = {"holderIdentity": "elsewhere", "leaseDurationSeconds": 2, "renewTime": renewed, "leaseTransitions": 4}
-    kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "turnout-operator"}}
+    kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "turnout"}}
     objects.apply(kind | {"spec": spec}, *manifests.all())
 
     operator = start(*LEASE)
 
     objects.accepted("routernode", "gpu-a")
     assert "waits: elsewhere holds the Lease" in operator.log()
-    assert objects.get("lease", "turnout-operator")["spec"]["leaseTransitions"] == 5
+    assert objects.get("lease", "turnout")["spec"]["leaseTransitions"] == 5
