@@ -127,6 +127,11 @@ class Work:
     output_tokens: float = 0.0
     pixel_steps: float = 0.0
 
+    @property
+    def lane(self) -> Lane:
+        """Whose cost model it belongs to."""
+        return Lane.IMAGE if self.pixel_steps > 0 else Lane.TEXT
+
     def is_close(self, other: "Work") -> bool:
         """The same work, as far as estimates go (2 % or half a token)."""
         pairs = (
@@ -192,13 +197,14 @@ class QueueEvent:
     node: str
     model: str
     lane: Lane
+    """Of the oldest lendable request: a model that owns links in both lanes is planned in one at a time."""
     trigger: Trigger
     seq: int
     """Grows with each event of the model; with `instance`, an older one is told from a newer one."""
     held_count: int
     """Queued + held."""
     lendable_count: int
-    """Of those, how many may be lent: not streaming, never lent before."""
+    """Of those, how many may be lent in this lane: not streaming, never lent before."""
     first_work: Work | None = None
     """Of the oldest lendable request."""
     mean_work: Work | None = None
@@ -237,6 +243,8 @@ class Lease:
     """The helper's, in tokens: a request that is estimated to be larger is not lent to it. None = no limit is known."""
     vision: bool = False
     """Whether the helper reads images: a text request with an image is lent only where it does."""
+    lane: Lane | None = None
+    """Of its link: only requests of this lane are lent under it. None = a master that does not say: the lane of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +274,7 @@ class BorrowedJob:
 
 @dataclass(frozen=True, slots=True)
 class LinkedModel:
-    """A model of a polled node, as lending needs to know it."""
+    """A model of a polled node, as lending needs to know it; one for each lane in which it is linked."""
 
     model: str
     lane: Lane

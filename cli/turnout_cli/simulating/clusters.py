@@ -57,8 +57,9 @@ class SimLink:
 
     @property
     def name(self) -> str:
-        """Made of the two, so that it names the link in the log."""
-        return f"{self.owner}-to-{self.helper}".replace("/", ".")
+        """Made of the two, so that it names the link in the log; a pair may be linked in both lanes."""
+        images = "-images" if self.lane is Lane.IMAGE else ""
+        return f"{self.owner}-to-{self.helper}{images}".replace("/", ".")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from turnout_api.lending import ModelRef
-from turnout_api.vocabulary import Lane, OffloadStrategy
+from turnout_api.vocabulary import Capability, Lane, OffloadStrategy
 from turnout_cli.simulating.clusters import Cluster, SimLink, SimModel, SimNodeSpec, cluster_of
 from turnout_cli.simulating.knowledge import Knowledge, everything
 from turnout_cli.simulating.machine import Faults, ModelSpeed
@@ -67,6 +67,8 @@ class Kind(StrEnum):
     """20 to 50 nodes, several helpers for each owner."""
     CROWDED = "crowded"
     """Few nodes with many models on both lanes, exclusive runtimes, streams, clients that leave, nodes that drain."""
+    VERSATILE = "versatile"
+    """Few nodes whose models answer texts and pictures, and may be linked in both lanes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,8 @@ class _Taste:
     settings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """One of these, on top of what all kinds draw."""
     drains: bool = False
+    both_lanes: bool = False
+    """Every model is of both lanes."""
 
 
 _TASTES = {
@@ -110,6 +114,16 @@ _TASTES = {
         leave=(0.1, 0.4),
         settings={"offload_max_helpers": (1, 2, 3), "scheduling_min_samples": (1, 1, 3), "offload_probe_idle": (0.0, 0.5)},
         drains=True,
+    ),
+    Kind.VERSATILE: _Taste(
+        sizes=(2, 2, 3, 4, 6),
+        images=0.0,
+        durations_s=(60.0, 200.0),
+        streams=(0.0, 0.3),
+        leave=(0.0, 0.2),
+        settings={"offload_max_helpers": (1, 1, 3), "scheduling_min_samples": (1, 1, 3)},
+        drains=True,
+        both_lanes=True,
     ),
 }  # fmt: skip
 
@@ -150,6 +164,8 @@ def _nodes(random: Random, count: int, taste: _Taste) -> list[SimNodeSpec]:
         models += [SimModel(name, speed) for name in taste.models[1:] if random.random() < taste.more_models]
         if image:
             models.append(SimModel("i", speed, lane=Lane.IMAGE))
+        if taste.both_lanes:
+            models = [replace(model, capabilities=(Capability.TEXT, Capability.IMAGE)) for model in models]
         random.shuffle(models)
         exclusive = len(models) > 1 and random.random() < 0.8
         nodes.append(SimNodeSpec(f"g{index}", tuple(models), models[0].id, exclusive))
@@ -172,15 +188,17 @@ def _links(random: Random, nodes: list[SimNodeSpec], taste: _Taste) -> list[SimL
             for mine in owner.models:
                 theirs = [model for model in helper.models if model.lane is mine.lane]
                 if theirs and random.random() < 0.8:
-                    links.append(
-                        SimLink(
-                            f"{owner.name}/{mine.id}",
-                            f"{helper.name}/{random.choice(theirs).id}",
-                            may_load=random.random() < taste.may_load,
-                            restore=random.random() < taste.restore,
-                            lane=mine.lane,
-                        )
+                    link = SimLink(
+                        f"{owner.name}/{mine.id}",
+                        f"{helper.name}/{random.choice(theirs).id}",
+                        may_load=random.random() < taste.may_load,
+                        restore=random.random() < taste.restore,
+                        lane=mine.lane,
                     )
+                    links.append(link)
+                    if taste.both_lanes and random.random() < 0.8:
+                        may_load = random.random() < taste.may_load
+                        links.append(replace(link, lane=Lane.IMAGE, may_load=may_load))
     return links
 
 
@@ -221,7 +239,7 @@ def _traffic(random: Random, cluster: Cluster, duration_s: float, taste: _Taste)
         if random.random() > share and number:
             continue
 
-        make = _maker(target, lane, streams, leave)
+        make = _maker(target, lane, streams, leave, both_lanes=taste.both_lanes)
         if random.random() < 0.7:
             rate = random.choice([0.05, 0.15, 0.4])
             arrivals += poisson(rate, duration_s, make, seed=random.randrange(1 << 30))
@@ -231,8 +249,14 @@ def _traffic(random: Random, cluster: Cluster, duration_s: float, taste: _Taste)
     return sorted(arrivals, key=lambda arrival: arrival.at_s)
 
 
-def _maker(target: ModelRef, lane: Lane, streams: float, leave: float) -> Callable[[float, Random], Arrival]:
-    return lambda at_s, random: _arrival(random, at_s, target, lane, streams=streams, leave=leave)
+def _maker(
+    target: ModelRef, lane: Lane, streams: float, leave: float, *, both_lanes: bool
+) -> Callable[[float, Random], Arrival]:
+    def make(at_s: float, random: Random) -> Arrival:
+        mine = random.choice(list(Lane)) if both_lanes else lane
+        return _arrival(random, at_s, target, mine, streams=streams, leave=leave)
+
+    return make
 
 
 def _arrival(random: Random, at_s: float, target: ModelRef, lane: Lane, *, streams: float, leave: float) -> Arrival:

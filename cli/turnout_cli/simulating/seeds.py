@@ -28,6 +28,7 @@ FIXED = (
     *((Kind.MIXED, seed, 20) for seed in range(1, 121)),
     *((Kind.CROWDED, seed, LARGEST) for seed in range(1, 41)),
     *((Kind.WIDE, seed, LARGEST) for seed in range(1, 5)),
+    *((Kind.VERSATILE, seed, LARGEST) for seed in range(1, 21)),
 )
 """(kind, seed, nodes at most): what every change is checked with."""
 

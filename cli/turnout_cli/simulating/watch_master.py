@@ -19,6 +19,7 @@ from turnout_api.lending import (
     Reason,
     RowKind,
 )
+from turnout_api.vocabulary import Lane
 from turnout_cli.simulating.requests import Broken
 from turnout_router.lending.effects import Admission, Admitted, Answer, MasterEffect, Push, Stall, Write
 from turnout_router.lending.leases import GRACE_S
@@ -26,7 +27,8 @@ from turnout_router.lending.links import Link
 from turnout_router.lending.settings import LendingSettings
 
 ROUNDING_S = 1e-6
-_Pair = tuple[ModelRef, ModelRef]
+_Pair = tuple[ModelRef, ModelRef, Lane | None]
+"""Owner, helper and lane: a link."""
 _GRANTS = frozenset({Outcome.GRANTED, Outcome.PROBE})
 
 
@@ -66,7 +68,7 @@ class MasterWatch:
     def configure(self, settings: LendingSettings, links: Sequence[Link]) -> None:
         """Other links or settings are in force."""
         self._settings = settings
-        self._links = {(link.owner, link.helper): link for link in links}
+        self._links = {(link.owner, link.helper, link.lane): link for link in links}
 
     def drains(self) -> None:
         """From here on nobody has a lease."""
@@ -99,7 +101,8 @@ class MasterWatch:
         may = self._is_live(lease, owner_node, now)
         if isinstance(admission, Admitted):
             pair, _ = self._terms.get(lease, (None, None))
-            if pair != (admission.owner, admission.helper) or admission.owner.node != owner_node:
+            link = admission.link
+            if pair != (link.owner, link.helper, link.lane) or admission.owner.node != owner_node:
                 raise self._broken(f"{request_id} of {owner_node} passes to {admission.helper} under {lease}: {pair}")
             if not may and not self._was_on_its_way(admission.owner, admission.helper, request_id):
                 raise self._broken(f"{request_id} passes under {lease}, which is cleared, spent or has ended")
@@ -164,10 +167,10 @@ class MasterWatch:
             self._check_helpers(now)
 
     def _check_plans(self, plans: Iterable[DecisionRow], now: float) -> None:
-        """Spec: plan rows on the master, one per owner and helper pair per decision."""
+        """Spec: plan rows on the master, one per owner and helper pair per decision. A decision is of one lane."""
         pairs = Counter(map(_pair_of, plans))
-        for owner in {owner for owner, _ in pairs}:
-            counts = {pairs[pair] for pair in self._links if pair[0] == owner}
+        for owner, lane in {(owner, lane) for owner, _, lane in pairs}:
+            counts = {pairs[pair] for pair in self._links if pair[0] == owner and pair[2] is lane}
             beyond = [pair for pair in pairs if pair[0] == owner and pair not in self._links]
             if len(counts) != 1 or beyond:
                 raise self._broken(f"the decision on {owner} has no row for some helper, or one too many: {pairs}")
@@ -204,7 +207,7 @@ class MasterWatch:
         self._told[owner] = _Told({lease.id: lease for lease in answer.leases}, now)
 
     def _check_lease(self, owner: ModelRef, lease: Lease, granted: set[_Pair]) -> None:
-        pair, settings = (owner, lease.helper), self._settings
+        pair, settings = (owner, lease.helper, lease.lane), self._settings
         if self._draining or pair not in self._links:
             raise self._broken(f"{owner} has a lease of {lease.helper}, and no link to it or no master")
         if lease.id not in self._terms:
@@ -256,4 +259,4 @@ class MasterWatch:
 
 
 def _pair_of(row: DecisionRow) -> _Pair:
-    return ModelRef(row.owner_node, row.owner_model), ModelRef(row.helper_node, row.helper_model)
+    return ModelRef(row.owner_node, row.owner_model), ModelRef(row.helper_node, row.helper_model), row.lane

@@ -325,9 +325,9 @@ class OwnerWatch:
 
     @staticmethod
     def _may_go(ticket: Ticket, lease: Lease) -> bool:
-        """A stream stays here, a large one does not fit, an image wants a helper that sees."""
+        """A stream stays here, a large one does not fit, an image wants a helper that sees, and lanes are linked apart."""
         job, size = ticket.job, ticket.estimate
-        if job is None or not job.lendable or ticket.borrow is not None:
+        if job is None or not job.lendable or ticket.borrow is not None or job.lane is not lease.lane:
             return False
         if job.has_images and job.lane is Lane.TEXT and not lease.vision:
             return False

@@ -2,8 +2,13 @@
 
 Sizes are estimated when a request arrives, and anew now and then while it waits: what is known of sizes grows with each
 job that ends. An event says only sums, so that its size does not grow with the queue.
+
+A model that answers texts and pictures may own links in both lanes. It has one queue and one backend, so it is one
+owner; each request is priced by the fit of its own lane, and lent by a link of its own lane. What is decided is always
+what becomes of the oldest request that may be lent, so that one's lane is the lane of the queue.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from turnout_api.lending import DrainParts, Fit, Work
@@ -34,11 +39,12 @@ class Sums:
     first: Work | None = None
     known: dict[Work, float | None] = field(default_factory=dict)
 
-    def add_time(self, ticket: Ticket, fit: Fit) -> None:
+    def add_time(self, ticket: Ticket, fits: Mapping[Lane, Fit]) -> None:
         """Any request that waits."""
         if self.seconds is None:
             return
-        seconds = None if ticket.estimate is None else self._seconds(fit, ticket.estimate.work)
+        fit = None if ticket.job is None else fits.get(ticket.job.lane)
+        seconds = None if fit is None or ticket.estimate is None else self._seconds(fit, ticket.estimate.work)
         self.seconds = None if seconds is None else self.seconds + seconds
 
     def add_lendable(self, estimate: Estimate, *, has_images: bool) -> None:
@@ -76,19 +82,37 @@ def estimate_of(measurements: Measurements, model: str, job: Job) -> Estimate:
     return Estimate(work, *measurements.tokens_of(model, job)) if job.lane is Lane.TEXT else Estimate(work, 0.0)
 
 
+def seconds_of(ticket: Ticket, fits: Mapping[Lane, Fit]) -> float | None:
+    """What a request takes by the fit of its lane; None = unpriced."""
+    fit = None if ticket.job is None else fits.get(ticket.job.lane)
+    return None if fit is None or ticket.estimate is None else fit.seconds(ticket.estimate.work)
+
+
 class Backlog:
     """The waiting requests and the pipe of one owner model."""
 
-    def __init__(self, measurements: Measurements, model: ModelState, lane: Lane) -> None:
+    def __init__(self, measurements: Measurements, model: ModelState, lanes: frozenset[Lane]) -> None:
+        """`lanes`: in which it owns a link; at least one."""
         self.model = model
-        self.lane = lane
+        self.lanes = lanes
         self._measurements = measurements
-        self._had_fit = False
+        self._had_fits: frozenset[Lane] = frozenset()
         self._events = 0
         """Since all were estimated."""
 
-    def fit(self, now: float) -> Fit | None:
-        return self._measurements.fit(self.model.spec.id, now, self.lane)
+    @property
+    def lane(self) -> Lane:
+        """Of the oldest request that may be lent; while there is none, any of its lanes."""
+        if len(self.lanes) > 1:
+            for ticket in self.model.waiting:
+                if ticket.job is not None and self.lendable(ticket):
+                    return ticket.job.lane
+        return min(self.lanes)
+
+    def fits(self, now: float) -> dict[Lane, Fit]:
+        """Seconds of its jobs; a lane that is not measured is missing."""
+        fits = ((lane, self._measurements.fit(self.model.spec.id, now, lane)) for lane in Lane)
+        return {lane: fit for lane, fit in fits if fit is not None}
 
     def estimate(self, ticket: Ticket) -> None:
         """A request is about to wait; or more is known than when it arrived."""
@@ -99,30 +123,35 @@ class Backlog:
         """Own, may be sent to another node, and has never been."""
         job = ticket.job
         return (
-            job is not None and job.lendable and not ticket.was_lent and ticket.borrow is None and job.lane is self.lane
+            job is not None
+            and job.lendable
+            and not ticket.was_lent
+            and ticket.borrow is None
+            and job.lane in self.lanes
         )
 
-    def sum_up(self, fit: Fit | None) -> Sums:
-        """Over all that wait."""
-        self._refresh(fit)
-        sums = Sums(seconds=None if fit is None else 0.0)
+    def sum_up(self, fits: Mapping[Lane, Fit]) -> Sums:
+        """Over all that wait; of the lendable ones, over those of the queue's lane."""
+        self._refresh(frozenset(fits))
+        lane = self.lane
+        sums = Sums(seconds=0.0 if lane in fits else None)
         for ticket in self.model.waiting:
             if ticket.borrow is not None:
                 break  # own and borrowed work never wait at once
             sums.count += 1
-            if fit is not None:
-                sums.add_time(ticket, fit)
-            if ticket.job is not None and ticket.estimate is not None and self.lendable(ticket):
-                sums.add_lendable(ticket.estimate, has_images=ticket.job.has_images)
+            sums.add_time(ticket, fits)
+            job = ticket.job
+            if job is not None and job.lane is lane and ticket.estimate is not None and self.lendable(ticket):
+                sums.add_lendable(ticket.estimate, has_images=job.has_images)
         return sums
 
-    def drain_parts(self, fit: Fit | None, waiting_s: float | None, now: float) -> DrainParts | None:
+    def drain_parts(self, fits: Mapping[Lane, Fit], waiting_s: float | None, now: float) -> DrainParts | None:
         """Seconds to do alone what is in the pipe and what waits; None = some of it is unpriced."""
-        if fit is None or waiting_s is None:
+        if waiting_s is None:
             return None
         pipe_s, rest_s = 0.0, waiting_s
         for ticket in self.model.pipe:
-            seconds = None if ticket.estimate is None else fit.seconds(ticket.estimate.work)
+            seconds = seconds_of(ticket, fits)
             if seconds is None:
                 return None
             if ticket.began_at is None:
@@ -131,15 +160,15 @@ class Backlog:
                 pipe_s += max(0.0, seconds - (now - ticket.began_at))
         return DrainParts(pipe_s, rest_s)
 
-    def pipe_s(self, fit: Fit | None, now: float) -> float | None:
+    def pipe_s(self, fits: Mapping[Lane, Fit], now: float) -> float | None:
         """Until everything in the pipe is done; None = unpriced."""
-        parts = self.drain_parts(fit, 0.0, now)
+        parts = self.drain_parts(fits, 0.0, now)
         return None if parts is None else parts.pipe_s + parts.rest_s
 
-    def _refresh(self, fit: Fit | None) -> None:
-        """Estimate anew, now and then, and when the first fit is there: the first token profile comes with it."""
+    def _refresh(self, measured: frozenset[Lane]) -> None:
+        """Estimate anew, now and then, and when a first fit is there: the first token profile comes with it."""
         self._events += 1
-        appeared, self._had_fit = fit is not None and not self._had_fit, fit is not None
+        appeared, self._had_fits = bool(measured - self._had_fits), measured
         if appeared or RE_ESTIMATE * self._events >= len(self.model.waiting):
             self._events = 0
             for ticket in self.model.waiting:

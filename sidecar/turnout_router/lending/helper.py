@@ -17,6 +17,7 @@ A restore is an own load. A load for borrowed work is not, unless own work comes
 """
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from turnout_api.lending import BorrowedJob, DecisionRow, LinkedModel, Outcome, Reason, RowKind, Work
@@ -273,10 +274,10 @@ class HelperSide:
         return None
 
     def linked(self, now: float) -> tuple[LinkedModel, ...]:
-        """The models of this node that belong to a link."""
+        """The models of this node that belong to a link, once for each lane."""
         lanes = lanes_of(self._board.plan.links, self._board.plan.node)
         found = []
-        for name, lane in lanes.items():
+        for name, lane in lanes:
             model = self._board.models.get(name)
             if model is None:
                 continue
@@ -330,6 +331,8 @@ def _known_work(ticket: Ticket) -> Work | None:
     return None if estimate is None or estimate.tokens_are_bytes else estimate.work
 
 
-def lanes_of(links: tuple[Link, ...], node: str) -> dict[str, Lane]:
-    """The lane of each model of a node that belongs to a link."""
-    return {end.model: link.lane for link in links for end in (link.owner, link.helper) if end.node == node}
+def lanes_of(links: tuple[Link, ...], node: str) -> Iterable[tuple[str, Lane]]:
+    """Each model of a node that belongs to a link, with each lane in which it does."""
+    return dict.fromkeys(
+        (end.model, link.lane) for link in links for end in (link.owner, link.helper) if end.node == node
+    )

@@ -1,6 +1,6 @@
 """The leases that the master honours.
 
-A lease keeps its ID while owner, helper and kind stay; each plan renews it. It is honoured until a plan or a change of
+A lease keeps its ID while owner, helper, link and kind stay (two models may be linked in both lanes); each plan renews it. It is honoured until a plan or a change of
 links takes it away, or until it is `ttl + GRACE_S` old: the owner times it on its own clock from the moment it got it,
 so the master must not be the first to end it. A probe's lease lets one request through; the next probe of the same pair
 is a new lease. IDs begin with the epoch, so none comes back after a restart.
@@ -55,11 +55,11 @@ class LeaseBook:
     def replace(self, plan: Iterable[Granted], now: float, ttl_s: float) -> set[ModelRef]:
         """The leases are those of this plan, and no others. Returns the owners that must be told."""
         self._note_idle_probes(now, ttl_s)
-        before = {(held.granted.owner, held.granted.helper): held for held in self._by_id.values()}
+        before = {_place(held.granted): held for held in self._by_id.values()}
         told = {owner: tuple(held.terms for held in leases) for owner, leases in self._by_owner.items()}
         by_owner: dict[ModelRef, tuple[Held, ...]] = {}
         for granted in plan:
-            held = self._renew(before.get((granted.owner, granted.helper)), granted, now, ttl_s)
+            held = self._renew(before.get(_place(granted)), granted, now, ttl_s)
             by_owner[granted.owner] = (*by_owner.get(granted.owner, ()), held)
         self._by_owner = by_owner
         self._set([held for leases in by_owner.values() for held in leases])
@@ -164,6 +164,10 @@ class LeaseBook:
             self._past.popitem(last=False)
 
 
+def _place(granted: Granted) -> tuple[ModelRef, ModelRef, str]:
+    return granted.owner, granted.helper, granted.link
+
+
 def _on_the_wire(held: Held, left_s: float) -> Lease:
     granted = held.granted
     return Lease(
@@ -179,4 +183,5 @@ def _on_the_wire(held: Held, left_s: float) -> Lease:
         requests=granted.requests,
         context_window=granted.context_window,
         vision=granted.vision,
+        lane=granted.lane,
     )

@@ -34,6 +34,7 @@ from turnout_api.lending import (
     RowKind,
     Trigger,
 )
+from turnout_api.vocabulary import Lane
 from turnout_router.lending.effects import (
     Admission,
     Admitted,
@@ -164,7 +165,7 @@ class MasterCore:
         claimed = ModelRef(owner_node, model)
         if granted is None or granted.owner.node != owner_node:
             return self._refused(lease, claimed, request_id, Reason.NO_LIVE_LEASE)
-        link = self._links.by_pair.get((granted.owner, granted.helper))
+        link = self._links.of(granted)
         if link is None:
             return self._refused(lease, claimed, request_id, Reason.NO_LIVE_LEASE)
         if request_id in self._relays:  # its end could not be told from the other's
@@ -253,10 +254,9 @@ class MasterCore:
         effects: list[MasterEffect] = []
         for owner in self._owners.configure(self._links.owners, now):
             effects += self._abandon(owner, owner.abandon())
-        pairs = self._links.by_pair
-        unlinked = {h.id for h in self._book.all() if (h.granted.owner, h.granted.helper) not in pairs}
+        unlinked = {held.id for held in self._book.all() if self._links.of(held.granted) is None}
         effects += [self._push(owner, now) for owner in sorted(self._book.drop(unlinked))]
-        self._book.forget_pairs(pairs)
+        self._book.forget_pairs(self._links.pairs)
         nodes = self._links.nodes
         self._nodes.keep(nodes.union(self._relays.nodes()))
         self._suspensions.keep((link.name for link in self._links.all), nodes)
@@ -454,25 +454,26 @@ class MasterCore:
 
     def _refused(self, lease: str, claimed: ModelRef, request_id: str, reason: Reason) -> RelayRefused:
         terms = self._book.past(lease)
-        owner, helper = claimed, None
         if terms is not None and terms.owner.node == claimed.node:
             owner, helper = terms.owner, terms.helper
-        row = _refusal_row(request_id, reason, owner, helper)
-        row.lane = next((link.lane for link in self._links.all if link.owner == owner), None)
-        return RelayRefused(reason, row)
+            return RelayRefused(reason, _refusal_row(request_id, reason, owner, helper, terms.lane))
+        lanes = {link.lane for link in self._links.all if link.owner == claimed}
+        lane = lanes.pop() if len(lanes) == 1 else None
+        return RelayRefused(reason, _refusal_row(request_id, reason, claimed, lane=lane))
 
 
 def _relay_row(link: Link, owner: ModelRef, request_id: str, reason: Reason) -> DecisionRow:
-    row = _refusal_row(request_id, reason, owner, link.helper)
-    row.lane = link.lane
-    return row
+    return _refusal_row(request_id, reason, owner, link.helper, link.lane)
 
 
-def _refusal_row(request_id: str, reason: Reason, owner: ModelRef, helper: ModelRef | None = None) -> DecisionRow:
+def _refusal_row(
+    request_id: str, reason: Reason, owner: ModelRef, helper: ModelRef | None = None, lane: Lane | None = None
+) -> DecisionRow:
     return DecisionRow(
         kind=RowKind.DISPATCH,
         event=Outcome.RELAY_REFUSED.value,
         outcome=Outcome.RELAY_REFUSED,
+        lane=lane,
         owner_node=owner.node,
         owner_model=owner.model,
         helper_node=helper.node if helper is not None else "",

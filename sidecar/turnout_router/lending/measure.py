@@ -49,7 +49,7 @@ class Sample:
 
     @property
     def lane(self) -> Lane:
-        return Lane.IMAGE if self.work.pixel_steps > 0 else Lane.TEXT
+        return self.work.lane
 
 
 def sample_of(model: str, job: Job, done: Done, seconds: float, at: float) -> Sample | None:

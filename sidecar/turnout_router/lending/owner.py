@@ -30,7 +30,7 @@ from turnout_api.lending import (
     Trigger,
 )
 from turnout_api.vocabulary import Lane
-from turnout_router.lending.backlog import Backlog
+from turnout_router.lending.backlog import Backlog, seconds_of
 from turnout_router.lending.effects import Write
 from turnout_router.lending.hold import Hold, Prospect
 from turnout_router.lending.lent import Lent, Out, seconds_at_helper
@@ -115,22 +115,22 @@ class OwnerQueue:
     def report(self, trigger: Trigger, now: float) -> QueueEvent:
         """The queue as it is now."""
         self._telling.seq += 1
-        fit = self.backlog.fit(now)
-        sums = self.backlog.sum_up(fit)
+        fits, lane = self.backlog.fits(now), self.backlog.lane
+        sums = self.backlog.sum_up(fits)
         return QueueEvent(
             node=self._board.plan.node,
             model=self.name,
-            lane=self.backlog.lane,
+            lane=lane,
             trigger=trigger,
             seq=self._telling.seq,
             held_count=sums.count,
             lendable_count=sums.lendable,
             first_work=sums.first,
             mean_work=sums.mean_work,
-            mean_tokens=sums.mean_tokens if self.backlog.lane is Lane.TEXT else None,
+            mean_tokens=sums.mean_tokens if lane is Lane.TEXT else None,
             tokens_are_bytes=sums.tokens_are_bytes,
             needs_vision=0 < sums.lendable == sums.with_image,
-            drain_parts=self.backlog.drain_parts(fit, sums.seconds, now),
+            drain_parts=self.backlog.drain_parts(fits, sums.seconds, now),
             pipe=tuple(PipeJob(ticket.request_id, _elapsed(ticket, now)) for ticket in self.model.pipe),
             lent=tuple(
                 LentJob(out.ticket.request_id, out.lease.helper, now - out.at) for out in self.lent.all.values()
@@ -179,11 +179,13 @@ class OwnerQueue:
 
     def lend(self, now: float) -> bool:
         """Use every free slot of the leases; whether anything was lent."""
-        lent = False
+        lent, lane = False, self.backlog.lane
         while (best := self._next(now)) is not None:
             self._hand_over(*best, now)
             lent = True
         self._decided = self._decided and lent
+        if lent and self.backlog.lane is not lane:
+            self.tell(Trigger.ENQUEUED)  # the lease is of another lane than the request that is the oldest now
         return lent
 
     def _next(self, now: float) -> tuple[Ticket, Held] | None:
@@ -225,10 +227,10 @@ class OwnerQueue:
 
     def _first_that_gains(self, held: Held, now: float) -> Ticket | None:
         """The first that the helper would finish sooner than the owner; without speeds the first that fits."""
-        fit = self._owner_fit(held.lease, now)
-        own_s = self.backlog.pipe_s(fit, now)
+        fits = self._owner_fits(held.lease, now)
+        own_s = self.backlog.pipe_s(fits, now)
         for ticket in self.model.waiting:
-            seconds = None if fit is None or ticket.estimate is None else fit.seconds(ticket.estimate.work)
+            seconds = seconds_of(ticket, fits)
             own_s = None if own_s is None or seconds is None else own_s + seconds
             if self.backlog.lendable(ticket) and _fits(ticket, held.lease):
                 there_s = self._helper_finish_s(held, ticket, now)
@@ -279,7 +281,7 @@ class OwnerQueue:
             return False
         if self._hold is not None:
             hold = self._hold
-            if hold.ticket is ticket and now < hold.release_at and self._is_leased(hold.helper, now):
+            if hold.ticket is ticket and now < hold.release_at and self._is_leased(hold, now):
                 return True
             if hold.ticket is ticket and now >= hold.release_at:
                 self._overruled = ticket
@@ -310,8 +312,8 @@ class OwnerQueue:
             return None
         found = []
         for lease in live:
-            fit = self._owner_fit(lease, now)
-            own_s, owner_job_s = self.backlog.pipe_s(fit, now), fit.seconds(ticket.estimate.work) if fit else None
+            fits = self._owner_fits(lease, now)
+            own_s, owner_job_s = self.backlog.pipe_s(fits, now), seconds_of(ticket, fits)
             helper_s, helper_job_s = self.lent.remaining_s(lease.helper, now), seconds_at_helper(lease, ticket)
             if lease.helper_fit is None or not _fits(ticket, lease):
                 continue
@@ -319,16 +321,21 @@ class OwnerQueue:
                 found.append(Prospect(lease.helper, own_s, owner_job_s, helper_s, helper_job_s))
         return min(found, key=lambda prospect: prospect.helper_finish_s, default=None)
 
-    def _is_leased(self, helper: ModelRef, now: float) -> bool:
+    def _is_leased(self, hold: Hold, now: float) -> bool:
+        """Whether what is held may still go to the helper that it is held for."""
         return any(
-            held.lease.helper == helper and held.live(now) and held.lease.kind is LeaseKind.PRICED
+            held.lease.helper == hold.helper
+            and held.live(now)
+            and held.lease.kind is LeaseKind.PRICED
+            and _is_of_its_lane(hold.ticket, held.lease)
             for held in self._leases.held.values()
         )
 
     # Predictions
 
-    def _owner_fit(self, lease: Lease, now: float) -> Fit | None:
-        return self.backlog.fit(now) or lease.owner_fit
+    def _owner_fits(self, lease: Lease, now: float) -> dict[Lane, Fit]:
+        told = {} if lease.owner_fit is None else {lease.lane or self.backlog.lane: lease.owner_fit}
+        return told | self.backlog.fits(now)
 
     def _helper_finish_s(self, held: Held, ticket: Ticket, now: float) -> float | None:
         """Until a request that is lent now would be done; None = no speed is known."""
@@ -348,7 +355,7 @@ class OwnerQueue:
             kind=RowKind.DISPATCH,
             event=outcome,
             outcome=outcome,
-            lane=self.backlog.lane,
+            lane=ticket.job.lane if ticket is not None and ticket.job is not None else lease.lane or self.backlog.lane,
             owner_node=self._board.plan.node,
             owner_model=self.name,
             helper_node=lease.helper.node,
@@ -376,7 +383,10 @@ class Owners:
     def adopt(self) -> None:
         """The models and links of another plan."""
         plan = self._board.plan
-        lanes = {link.owner.model: link.lane for link in plan.links if link.owner.node == plan.node}
+        lanes: dict[str, frozenset[Lane]] = {}
+        for link in plan.links:
+            if link.owner.node == plan.node:
+                lanes[link.owner.model] = lanes.get(link.owner.model, frozenset()) | {link.lane}
         for name, model in self._board.models.items():
             if (queue := self.queues.get(name)) is not None:
                 queue.backlog.model = model
@@ -387,13 +397,13 @@ class Owners:
                 queue.retire()
                 self.drop_if_done(queue)
 
-    def _enrol(self, queue: OwnerQueue | None, model: ModelState, lane: Lane) -> None:
+    def _enrol(self, queue: OwnerQueue | None, model: ModelState, lanes: frozenset[Lane]) -> None:
         if queue is not None:
-            queue.backlog.lane, queue.retired = lane, False
+            queue.backlog.lanes, queue.retired = lanes, False
             return
         name = model.spec.id
         telling = self._tellings.setdefault(name, Telling())
-        queue = OwnerQueue(self._board, Backlog(self._measurements, model, lane), telling, self._instance)
+        queue = OwnerQueue(self._board, Backlog(self._measurements, model, lanes), telling, self._instance)
         self.queues[name] = queue
         for ticket in model.waiting:
             queue.backlog.estimate(ticket)
@@ -457,12 +467,18 @@ class Owners:
 
 
 def _fits(ticket: Ticket, lease: Lease) -> bool:
-    """The helper can hold it, and see what is in it."""
+    """It is of the link's lane, and the helper can hold it and see what is in it."""
+    if not _is_of_its_lane(ticket, lease):
+        return False
     if ticket.job is None or (ticket.job.has_images and ticket.job.lane is Lane.TEXT and not lease.vision):
         return False
     return lease.context_window is None or (
         ticket.estimate is not None and ticket.estimate.tokens <= lease.context_window
     )
+
+
+def _is_of_its_lane(ticket: Ticket, lease: Lease) -> bool:
+    return lease.lane is None or (ticket.job is not None and ticket.job.lane is lease.lane)
 
 
 def _elapsed(ticket: Ticket, now: float) -> float:

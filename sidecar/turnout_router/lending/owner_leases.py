@@ -93,4 +93,4 @@ class Leases:
 
 def _terms(lease: Lease) -> tuple[object, ...]:
     """What is a change when it changes; new predictions and a new lifetime are not."""
-    return lease.helper, lease.slots, lease.kind, lease.requests
+    return lease.helper, lease.slots, lease.kind, lease.requests, lease.lane

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from turnout_api.lending import DecisionRow, Fit, LeaseKind, ModelRef, NodeState, QueueEvent, ServiceSource, Trigger
+from turnout_api.vocabulary import Lane
 from turnout_router.lending.links import Link
 from turnout_router.lending.settings import LendingSettings
 
@@ -64,6 +65,7 @@ class Granted:
     owner: ModelRef
     helper: ModelRef
     link: str
+    lane: Lane
     kind: LeaseKind
     slots: int
     requests: int | None

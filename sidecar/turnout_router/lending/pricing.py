@@ -129,7 +129,7 @@ def offers(given: PlanInput) -> list[Offer]:
     result = []
     for link, owner in pairs:
         node = given.helpers.get(link.helper.node)
-        offer = Offer(link, owner, node, _find(node, link.helper), owed.get(link.helper.node), owner.drain_s)
+        offer = Offer(link, owner, node, _find(node, link.helper, link.lane), owed.get(link.helper.node), owner.drain_s)
         _price(offer, given.settings)
         offer.reason = _reason(offer, given)
         result.append(offer)
@@ -175,15 +175,15 @@ def _backlog(ref: ModelRef, view: OwnerView, given: PlanInput) -> Backlog:
         first,
         mean=event.mean_work or first,
         job_s=_seconds(view.fit, first),
-        model=_find(given.helpers.get(ref.node), ref),
+        model=_find(given.helpers.get(ref.node), ref, event.lane),
         left_s=inf if drain is None else drain,
     )
 
 
-def _find(node: NodeState | None, ref: ModelRef) -> LinkedModel | None:
+def _find(node: NodeState | None, ref: ModelRef, lane: Lane) -> LinkedModel | None:
     if node is None:
         return None
-    return next((model for model in node.models if model.model == ref.model), None)
+    return next((model for model in node.models if model.model == ref.model and model.lane is lane), None)
 
 
 def _seconds(fit: Fit | None, work: Work | None) -> float | None:
@@ -216,11 +216,11 @@ def _owed_by(
 ) -> Owed:
     priced: list[float] = []
     unpriced: list[_Unpriced] = []
-    fits = {model.model: model.fit for model in node.models}
+    fits = {(model.model, model.lane): model.fit for model in node.models}
     for job, owner in _jobs(node, lent, lessees):
         view = owners.get(owner) if owner is not None else None
         work = job.work or (view.event.mean_work if view is not None else None)
-        took = _seconds(fits.get(job.model), work)
+        took = None if work is None else _seconds(fits.get((job.model, work.lane)), work)
         if took is None and view is not None:
             took = _seconds(view.fit, work)
         if took is None:

@@ -9,11 +9,11 @@ helpers. So a round ends after at most two polls of each node, whatever the node
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from turnout_api.lending import BorrowedJob, Fit, ModelRef, NodeState, Trigger, Work
+from turnout_api.lending import BorrowedJob, Fit, ModelRef, NodeState, QueueEvent, Trigger, Work
 from turnout_router.lending.links import Link
 from turnout_router.lending.nodes import KnownNode, Nodes, foreign
 from turnout_router.lending.owners import Owner
-from turnout_router.lending.planning import OwnerView, PlanInput, PlanResult
+from turnout_router.lending.planning import Granted, OwnerView, PlanInput, PlanResult
 from turnout_router.lending.stalls import Relay, Relays
 
 Planner = Callable[[PlanInput], PlanResult]
@@ -30,7 +30,8 @@ class Links:
     def __init__(self, links: Iterable[Link], ineligible: Mapping[str, str]) -> None:
         self.all = tuple(links)
         self.ineligible = dict(ineligible)
-        self.by_pair = {(link.owner, link.helper): link for link in self.all}
+        self.pairs = frozenset((link.owner, link.helper) for link in self.all)
+        self._by_grant = {(link.owner, link.helper, link.name): link for link in self.all}
         self.nodes: frozenset[str] = frozenset()
         self.reach: dict[ModelRef, frozenset[str]] = {}
         """Owner → its node and those of its helpers."""
@@ -39,6 +40,10 @@ class Links:
             self.reach[link.owner] = self.reach.get(link.owner, frozenset((link.owner.node,))) | {link.helper.node}
             self.to_node.setdefault(link.helper.node, []).append(link)
         self.nodes = self.nodes.union(*self.reach.values())
+
+    def of(self, granted: Granted) -> Link | None:
+        """The link of a lease; None = it is gone. Names alone do not tell instances apart, nor pairs alone lanes."""
+        return self._by_grant.get((granted.owner, granted.helper, granted.link))
 
     @property
     def owners(self) -> set[ModelRef]:
@@ -83,7 +88,7 @@ def owner_views(owners: Iterable[Owner], nodes: Nodes, trigger: Trigger) -> dict
     return {
         owner.ref: OwnerView(
             event=owner.event,
-            fit=_fit(nodes.get(owner.ref.node).state, owner.ref.model),
+            fit=_fit(nodes.get(owner.ref.node).state, owner.event),
             trigger=owner.flying.trigger if owner.flying is not None else trigger,
         )
         for owner in owners
@@ -91,10 +96,11 @@ def owner_views(owners: Iterable[Owner], nodes: Nodes, trigger: Trigger) -> dict
     }
 
 
-def _fit(state: NodeState | None, model: str) -> Fit | None:
+def _fit(state: NodeState | None, event: QueueEvent) -> Fit | None:
     if state is None:
         return None
-    return next((linked.fit for linked in state.models if linked.model == model), None)
+    models = (linked for linked in state.models if linked.model == event.model and linked.lane is event.lane)
+    return next((linked.fit for linked in models), None)
 
 
 def helper_states(

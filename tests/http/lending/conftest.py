@@ -162,7 +162,7 @@ def planner_for(pairs: Pairs, fit: Fit | None) -> Callable[[PlanInput], PlanResu
         links = {(link.owner, link.helper): link for link in given.links}
         leases = [
             Granted(
-                owner=owner, helper=helper, link=links[owner, helper].name, kind=LeaseKind.PRICED, slots=2,
+                owner=owner, helper=helper, link=links[owner, helper].name, lane=links[owner, helper].lane, kind=LeaseKind.PRICED, slots=2,
                 requests=None, saving_s=1.0, switch_s=0.0, owner_fit=fit, helper_fit=fit, service_source=None,
             )
             for owner, helper in pairs

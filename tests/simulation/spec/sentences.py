@@ -83,7 +83,13 @@ SENTENCES: Final[dict[str, tuple[Sentence, ...]]] = {
             "Both lanes use the same lending rules below.",
             ("backlog::test_both_lanes_use_the_same_lending_rules",),
         ),
-        ("Each lane keeps its own cost model.", ("backlog::test_each_lane_keeps_its_own_cost_model",)),
+        (
+            "Each lane keeps its own cost model.",
+            (
+                "backlog::test_each_lane_keeps_its_own_cost_model",
+                "backlog::test_a_model_that_is_linked_in_both_lanes_lends_in_both_and_prices_each_by_its_own_costs",
+            ),
+        ),
     ),
     "A request goes to the model it names": (
         (

@@ -1,11 +1,14 @@
 """The introduction of "Backlog lending"."""
 
+from math import inf
+
 import pytest
 
 from turnout_api.lending import Lease, LeaseAnswer, LeaseKind, ModelRef, Outcome, Work
 from turnout_api.vocabulary import Capability, Lane
 from turnout_cli.simulating.clusters import SimLink, SimModel, SimNodeSpec, cluster_of
 from turnout_cli.simulating.knowledge import Knowledge, uniform
+from turnout_cli.simulating.machine import ModelSpeed
 from turnout_cli.simulating.traffic import burst, image_arrival
 from turnout_cli.simulating.world import World
 
@@ -109,3 +112,29 @@ def test_each_lane_keeps_its_own_cost_model(spec):
     world.run(until_s=spec.start)
     first = {row.lane: (row.owner_drain_s, row.service_s) for _, row in reversed(spec.plans(world))}
     assert first == {Lane.TEXT: (50.0, 10.0), Lane.IMAGE: (20.0, 4.0)}
+
+
+def test_a_model_that_is_linked_in_both_lanes_lends_in_both_and_prices_each_by_its_own_costs(spec):
+    """One text takes 10 s and one image 4 s, on either node. Two texts are in the owner's pipe, the rest waits."""
+    speed = ModelSpeed(
+        fixed_s=0.0, input_tokens_per_s=inf, output_tokens_per_s=5.0, pixel_steps_per_s=250_000.0, load_s=0.0
+    )
+    model = SimModel("m", speed, capabilities=(Capability.TEXT, Capability.IMAGE))
+    cluster = cluster_of(
+        [SimNodeSpec(name, (model,)) for name in ("o", "h")],
+        [SimLink("o/m", "h/m", lane=lane) for lane in Lane],
+    )
+    texts, pictures = (uniform("m", speed, work, 400) for work in (Work(100, 50), Work(pixel_steps=1e6)))
+    known = Knowledge(tuple(texts + pictures))
+    images = burst(spec.start, 3, lambda at: image_arrival(at, OWNER, 1e6))
+    world = World(cluster, [*spec.burst(3), *images], known={"o": known, "h": known})
+    world.run(until_s=spec.start)
+
+    plans = [(row.lane, row.owner_drain_s, row.borrowed_s, row.service_s) for _, row in spec.plans(world)]
+    assert (Lane.TEXT, 42.0, 0.0, 10.0) in plans  # 10 + 10 in the pipe, 10 + 4 + 4 + 4 behind it
+    assert (Lane.IMAGE, 32.0, 10.0, 4.0) in plans  # once the text is lent
+    lent = [(row.lane, row.request_id) for _, row in spec.rows(world, Outcome.LENT)]
+    assert lent == [(Lane.TEXT, "r2"), (Lane.IMAGE, "r3")]
+    world.run()
+    assert {request.served_by for request in world.ledger.requests if request.lent} == {"h"}
+    assert {request.arrival.job.lane for request in world.ledger.requests if request.lent} == set(Lane)

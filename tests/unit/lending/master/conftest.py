@@ -30,7 +30,9 @@ def link(owner: ModelRef = OWNER, helper: ModelRef = HELPER) -> Link:
 
 
 def grant(owner: ModelRef = OWNER, helper: ModelRef = HELPER, **changes: object) -> Granted:
-    made = Granted(owner, helper, link(owner, helper).name, LeaseKind.PRICED, 2, None, 5.0, 0.0, None, None, None)
+    made = Granted(
+        owner, helper, link(owner, helper).name, Lane.TEXT, LeaseKind.PRICED, 2, None, 5.0, 0.0, None, None, None
+    )
     return replace(made, **changes)
 
 
