@@ -68,7 +68,7 @@ class MasterWatch:
     def configure(self, settings: LendingSettings, links: Sequence[Link]) -> None:
         """Other links or settings are in force."""
         self._settings = settings
-        self._links = {(link.owner, link.helper, link.lane): link for link in links}
+        self._links: dict[_Pair, Link] = {(link.owner, link.helper, link.lane): link for link in links}
 
     def drains(self) -> None:
         """From here on nobody has a lease."""
