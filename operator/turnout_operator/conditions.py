@@ -7,15 +7,23 @@ and a status that says the same again is not written, so a steady cluster is not
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from turnout_api.resolve import Verdict
+from turnout_operator.bounded import cut
 
 ACCEPTED = "Accepted"
 PROGRAMMED = "Programmed"
 READY = "Ready"
 LENDING_SUSPENDED = "LendingSuspended"
-_MAX_MESSAGE = 4096
+
+
+class _Keep:
+    """See `KEEP`."""
+
+
+KEEP: Final = _Keep()
+"""Value of a field of which nothing new is known: it stays as it is."""
 
 
 class Why(StrEnum):
@@ -29,6 +37,17 @@ class Why(StrEnum):
     NOT_TOLD = "NotTold"
     READY = "Ready"
     PODS_NOT_READY = "PodsNotReady"
+    OLD_CONFIGURATION = "OldConfiguration"
+    UNHEALTHY = "Unhealthy"
+    UNREACHABLE = "Unreachable"
+    NOT_SERVED = "NotServed"
+    NO_MASTER = "NoMaster"
+    NOTHING_SERVES = "NothingServes"
+    OWNER_UNAVAILABLE = "OwnerUnavailable"
+    HELPER_UNAVAILABLE = "HelperUnavailable"
+    LENDING_SUSPENDED = "LendingSuspended"
+    PASSES = "Passes"
+    FAILS = "Fails"
     OWN_WORK_WAITED = "OwnWorkWaited"
     NOT_SUSPENDED = "NotSuspended"
     MASTER_DOES_NOT_SAY = "MasterDoesNotSay"
@@ -69,8 +88,13 @@ def programmed(why: Why, message: str = "") -> Fact:
 
 
 def ready(why: Why, message: str = "") -> Fact:
-    """Whether a pod of it can serve."""
-    return Fact(READY, "True" if why is Why.READY else "False", why.value, message)
+    """Whether it serves."""
+    return Fact(READY, "True" if why in {Why.READY, Why.PASSES} else "False", why.value, message)
+
+
+def not_served(verdict: Verdict) -> Fact:
+    """It does not serve: routers were given nothing of it."""
+    return Fact(READY, "False", verdict.reason.value, verdict.message) if verdict.problems else ready(Why.NOT_SERVED)
 
 
 def new_status(
@@ -90,10 +114,24 @@ def new_status(
             conditions.append(_condition(fact, there or {}, generation, now))
         elif there is not None:
             conditions.append(dict(there))
-    status: dict[str, Any] = {"observedGeneration": generation, **fields, "conditions": conditions}
-    if all(current.get(name) == value for name, value in status.items()):
+    said = {name: current.get(name) if value is KEEP else value for name, value in fields.items()}
+    status: dict[str, Any] = {"observedGeneration": generation, **said, "conditions": conditions}
+    # an applied status has its own fields alone: one that is None is not in it, and the API server drops it
+    status = {name: value for name, value in status.items() if value is not None}
+    if all(_same(current.get(name), status.get(name)) for name in ("observedGeneration", "conditions", *fields)):
         return None
     return status
+
+
+def _same(one: object, other: object) -> bool:
+    """In whatever order the API server keeps the entries of a list."""
+    if isinstance(one, list) and isinstance(other, list):
+        return sorted(map(repr, map(_ordered, one))) == sorted(map(repr, map(_ordered, other)))
+    return one == other
+
+
+def _ordered(entry: object) -> object:
+    return sorted(entry.items()) if isinstance(entry, Mapping) else entry
 
 
 def _condition(fact: Fact, before: Mapping[str, Any], generation: int, now: str) -> dict[str, Any]:
@@ -101,11 +139,7 @@ def _condition(fact: Fact, before: Mapping[str, Any], generation: int, now: str)
         "type": fact.type,
         "status": fact.status,
         "reason": fact.reason,
-        "message": _cut(fact.message),
+        "message": cut(fact.message),
         "lastTransitionTime": before["lastTransitionTime"] if before.get("status") == fact.status else now,
         "observedGeneration": generation,
     }
-
-
-def _cut(message: str) -> str:
-    return message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"

@@ -1,18 +1,21 @@
-"""What is said about a RoutingLink beside its verdict. Pure."""
+"""What is said about a RoutingLink beside its verdict: its weights, whether it can lend, and whether that is suspended. Pure."""
 
 from collections.abc import Iterator
 
 from turnout_api.durations import format_duration
 from turnout_api.resolve import Key, Verdict, weights_of
 from turnout_api.resources import Model, NodeModelRef, RouterNode, RoutingLink
-from turnout_operator.conditions import LENDING_SUSPENDED, Fact, Unchanged, Why
+from turnout_operator import conditions
+from turnout_operator.conditions import LENDING_SUSPENDED, READY, Fact, Unchanged, Why
 from turnout_operator.picture import Picture
 
 
 def facts(verdict: Verdict, picture: Picture) -> Iterator[Fact | Unchanged]:
     """Of a link that routers were given."""
-    if Key(verdict.kind, verdict.name) in picture.resolution.served:
+    link = picture.served(verdict.kind, verdict.name)
+    if isinstance(link, RoutingLink):
         yield _suspended(verdict.name, picture)
+        yield _ready(link, picture)
 
 
 def fields(verdict: Verdict, picture: Picture) -> dict[str, object]:
@@ -24,9 +27,22 @@ def fields(verdict: Verdict, picture: Picture) -> dict[str, object]:
 
 
 def _model(end: NodeModelRef, picture: Picture) -> Model | None:
-    node = picture.resolution.served.get(Key("RouterNode", end.node))
+    node = picture.served("RouterNode", end.node)
     models = node.spec.models if isinstance(node, RouterNode) else []
     return next((model for model in models if model.id == end.model), None)
+
+
+def _ready(link: RoutingLink, picture: Picture) -> Fact | Unchanged:
+    """Whether work could be lent over it now, as far as slow facts go."""
+    if picture.master is None:
+        return Unchanged(READY)
+    if link.name in (picture.master.suspended or {}):
+        return conditions.ready(Why.LENDING_SUSPENDED, "see the condition LendingSuspended")
+    for end, why in ((link.spec.owner, Why.OWNER_UNAVAILABLE), (link.spec.helper, Why.HELPER_UNAVAILABLE)):
+        found = picture.available(end.node, end.model)
+        if found is not None and not found.yes:
+            return conditions.ready(why, f"{end.node}/{end.model}: {found.reason}")
+    return conditions.ready(Why.READY)
 
 
 def _suspended(link: str, picture: Picture) -> Fact | Unchanged:

@@ -21,6 +21,8 @@ from turnout_operator.plan import Told
 
 _TIMEOUT = aiohttp.ClientTimeout(total=10)
 _TELL_AGAIN_S = 300.0
+_TELL_BEHIND_S = 30.0
+"""One that says itself that it runs an older configuration: it started anew since, or took another one."""
 _AT_ONCE = 8
 """Routers told side by side: a few that hang do not hold up the others for long."""
 
@@ -76,7 +78,9 @@ class Nudger:
 
     def _is_due(self, told: Told) -> bool:
         last = self._told.get(_who(told))
-        return last is None or last.generation != told.config.generation or self._clock() - last.at >= _TELL_AGAIN_S
+        if last is None or last.generation != told.config.generation:
+            return True
+        return self._clock() - last.at >= (_TELL_BEHIND_S if told.behind else _TELL_AGAIN_S)
 
     async def _tell(self, told: Told) -> None:
         trouble = await self._post(told)

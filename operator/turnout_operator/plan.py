@@ -26,7 +26,7 @@ from turnout_operator.names import STORE_CLASS_ANNOTATION, STORE_SIZE_ANNOTATION
 from turnout_operator.picture import NodeFacts, Picture, Reached
 from turnout_operator.placement import InCluster
 from turnout_operator.readings import Reading
-from turnout_operator.routers import RouterPod, routers_of
+from turnout_operator.routers import RouterPod, ended_of, routers_of
 from turnout_operator.state import Issued, Kept, document
 from turnout_operator.statuses import Manifest, StatusWrite
 
@@ -50,6 +50,8 @@ class Observed:
     """By URL: what came of telling routers, as far as this process told any."""
     readings: Mapping[str, Reading] = field(default_factory=dict)
     """By URL: what routers say, as far as this process asked any."""
+    resting: AbstractSet[Key] = frozenset()
+    """Objects of whose status only what was declared is written: it changed too often (`damping`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class Told:
     node: RouterNode
     config: RouterConfig
     url: str
+    behind: bool = False
+    """It said last that it runs an older configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ def plan(observed: Observed, now: datetime, pods: RouterPods = RouterPods()) -> 
     kept = Kept(last_accepted=resolution.last_accepted, ledger=resolution.ledger, routers=issued)
     nodes = {name: _node(resolution, name, manifests) for name in configs}
     stores = {m["metadata"]["name"]: _store(m) for m in manifests if m["kind"] == "RouterNode"}
-    routers = routers_of(observed.pods)
+    routers, ended = routers_of(observed.pods), ended_of(observed.pods)
     changed = {
         name: changes(node, wanted(node, configs[name], pods, stores[name]), observed.children)
         for name, node in nodes.items()
@@ -109,6 +113,7 @@ def plan(observed: Observed, now: datetime, pods: RouterPods = RouterPods()) -> 
             tellable=node.spec.token_secret_ref is not None,
             taken=tuple(map(str, changed[name].taken)),
             routers=tuple(routers.get(name, [])),
+            ended=tuple(ended.get(name, [])),
             reached={url: observed.reached.get(url) for url in urls[name]},
             readings={url: observed.readings[url] for url in urls[name] if url in observed.readings},
         )
@@ -119,10 +124,10 @@ def plan(observed: Observed, now: datetime, pods: RouterPods = RouterPods()) -> 
         secrets=tuple(_secrets(nodes, configs, observed.secrets)),
         delete=tuple(key for change in changed.values() for key in change.delete),
         apply=tuple(child for change in changed.values() for child in change.apply),
-        statuses=tuple(statuses.statuses(manifests, Picture(resolution, issued, facts), now)),
+        statuses=tuple(statuses.statuses(manifests, Picture(resolution, issued, facts), now, observed.resting)),
         nudges=tuple(
             # a Standalone without a token has no cluster paths
-            Told(node, configs[name], url)
+            Told(node, configs[name], url, behind=(facts[name].runs(url) or 0) < issued[name].generation)
             for name, node in nodes.items()
             if node.spec.token_secret_ref is not None
             for url in urls[name]

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from turnout_operator.api import Api, ApiError
 from turnout_operator.children import RouterPods
+from turnout_operator.damping import Damper
 from turnout_operator.injection import Nodes
 from turnout_operator.nudge import Nudger
 from turnout_operator.plan import Observed, Plan, nodes_of, plan, token_references
@@ -46,6 +47,7 @@ class Rounds:
         self._nudger = nudger
         self._pods = pods
         self._reader = reader
+        self._damper = Damper()
         self._now = now
         self._judged = judged
 
@@ -79,6 +81,7 @@ class Rounds:
             pods=await self._api.pods(namespace) if nodes else [],
             reached=self._nudger.reached(namespace),
             readings=self._reader.readings(namespace) if self._reader else {},
+            resting=self._damper.resting(namespace, self._now().timestamp()),
         )
         planned = plan(observed, self._now(), self._pods)
         self._judged(namespace, planned.known)
@@ -101,6 +104,8 @@ class Rounds:
         for status in planned.statuses:
             refusals.append(await _refusal(self._api.apply_status(namespace, status.key, status.body)))
             if not refusals[-1]:
+                if not status.declared:
+                    self._damper.wrote(namespace, status.key, self._now().timestamp())
                 refusals += [await _refusal(self._api.create_event(event)) for event in status.events]
         counts = (len(planned.secrets), len(planned.apply), len(planned.delete), len(planned.statuses))
         if any(counts):

@@ -12,8 +12,8 @@ from turnout_operator.injection import is_injected
 from turnout_operator.names import MASTER_LABEL, NODE_LABEL, SIDECAR
 
 Manifest = Mapping[str, Any]
-MAX_INSTANCES = 128
-"""Of a node, in its status."""
+_MAX_WHY = 200
+"""Characters of what a pod says of its end: the kubelet can be wordy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,10 @@ class RouterPod:
         host = f"[{self.address}]" if ":" in self.address else self.address
         return f"http://{host}:{ROUTER_PORT}" if self.address and self.started else ""
 
-    def instance(self) -> dict[str, object]:
-        """As `status.instances` has it."""
-        reason = "" if self.ready else "the pod is not ready" if self.has_router else "the pod has no sidecar"
-        return {
-            "nodeID": instance_id(self.node, self.name),
-            "url": self.url,
-            "healthy": self.ready and self.has_router,
-            "reason": reason,
-        }
+    @property
+    def node_id(self) -> str:
+        """Under which its router registers."""
+        return instance_id(self.node, self.name)
 
 
 def routers_of(pods: Iterable[Manifest]) -> dict[str, list[RouterPod]]:
@@ -56,21 +51,38 @@ def routers_of(pods: Iterable[Manifest]) -> dict[str, list[RouterPod]]:
     return found
 
 
+def ended_of(pods: Iterable[Manifest]) -> dict[str, list[str]]:
+    """By name of RouterNode: pods that failed, such as evicted ones, and are still there; each with why."""
+    found: dict[str, list[str]] = {}
+    for pod in sorted(pods, key=lambda pod: str(pod["metadata"]["name"])):
+        status = pod.get("status") or {}
+        node = _node(pod)
+        if node and status.get("phase") == "Failed":
+            said = [str(status[name]) for name in ("reason", "message") if status.get(name)]
+            why = ": ".join(said)[:_MAX_WHY] or "it failed"
+            found.setdefault(node, []).append(f"{pod['metadata']['name']} has ended ({why})")
+    return found
+
+
+def _node(pod: Manifest) -> str:
+    labels = pod["metadata"].get("labels") or {}
+    return str(labels.get(MASTER_LABEL) or labels.get(NODE_LABEL) or "")
+
+
 def _router(pod: Manifest) -> RouterPod | None:
     metadata, status = pod["metadata"], pod.get("status") or {}
     if metadata.get("deletionTimestamp") or status.get("phase") in {"Succeeded", "Failed"}:
         return None
-    labels = metadata.get("labels") or {}
-    of_master = MASTER_LABEL in labels
-    node = labels.get(MASTER_LABEL) or labels.get(NODE_LABEL)
+    node = _node(pod)
     if not node:
         return None
+    of_master = MASTER_LABEL in (metadata.get("labels") or {})
     running = status.get("containerStatuses" if of_master else "initContainerStatuses") or []
     started = any(found.get("started") and (of_master or found.get("name") == SIDECAR) for found in running)
     conditions = {found.get("type"): found.get("status") for found in status.get("conditions") or []}
     return RouterPod(
         name=str(metadata["name"]),
-        node=str(node),
+        node=node,
         address=str(status.get("podIP") or ""),
         has_router=of_master or is_injected(pod),
         started=started,

@@ -1,16 +1,19 @@
 """What is said about each object: its status, and an Event when the judgement turned. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from turnout_api.resolve import Key, TestOutcome, Verdict
+from turnout_api.resolve import Key, Verdict
 from turnout_api.resources import API_VERSION
-from turnout_operator import conditions, linkstatus, nodestatus
-from turnout_operator.conditions import Fact, Unchanged
+from turnout_operator import conditions, linkstatus, nodestatus, servingstatus
+from turnout_operator.conditions import PROGRAMMED, Fact, Unchanged, Why
+from turnout_operator.damping import is_declared
 from turnout_operator.events import events
-from turnout_operator.picture import Picture
+from turnout_operator.picture import Picture, some
+from turnout_operator.prices import Prices
 
 Manifest = Mapping[str, Any]
 """An object as the API server gives it, with its `kind`."""
@@ -23,10 +26,18 @@ class StatusWrite:
     key: Key
     body: Mapping[str, Any]
     events: tuple[Mapping[str, Any], ...] = ()
+    declared: bool = True
+    """It follows from what somebody declared, not only from what routers and pods do."""
 
 
-def statuses(manifests: Sequence[Manifest], picture: Picture, now: datetime) -> Iterator[StatusWrite]:
-    """Of every object whose status says something else. `manifests` in the order of the verdicts."""
+def statuses(
+    manifests: Sequence[Manifest], picture: Picture, now: datetime, resting: AbstractSet[Key] = frozenset()
+) -> Iterator[StatusWrite]:
+    """Of every object whose status says something else. `manifests` in the order of the verdicts.
+
+    Of those that are `resting` only what somebody declared is said.
+    """
+    prices = Prices(picture.resolution.configs, picture.resolution.master)
     for manifest, verdict in zip(manifests, picture.resolution.verdicts, strict=True):
         current = manifest.get("status") or {}
         status = conditions.new_status(
@@ -34,46 +45,61 @@ def statuses(manifests: Sequence[Manifest], picture: Picture, now: datetime) -> 
             tuple(_facts(verdict, picture)),
             generation=verdict.generation,
             now=now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            fields=_fields(verdict, picture),
+            fields=_fields(verdict, picture, prices, current),
         )
-        if status is not None:
+        declared = status is not None and is_declared(current, status)
+        if status is not None and (declared or verdict.key not in resting):
             about = _about(manifest)
             said = tuple(events(about, current, status, now))
-            yield StatusWrite(Key(verdict.kind, verdict.name), about | {"status": status}, said)
+            yield StatusWrite(verdict.key, about | {"status": status}, said, declared)
 
 
 def _facts(verdict: Verdict, picture: Picture) -> Iterable[Fact | Unchanged]:
     yield conditions.accepted(verdict)
-    match verdict.kind:
-        case "RouterNode":
-            yield from nodestatus.facts(verdict, picture)
-        case "RoutingLink":
-            yield from linkstatus.facts(verdict, picture)
-        case _:
-            pass
+    served = verdict.key in picture.resolution.served
+    if verdict.kind == "RouteTest":
+        yield from servingstatus.facts(verdict, picture)
+    elif not served:
+        yield conditions.not_served(verdict)
+    elif not picture.resolution.master:
+        yield conditions.ready(
+            Why.NO_MASTER, "no Master or Standalone is accepted in this namespace: nothing serves it"
+        )
+    elif verdict.kind == "RouterNode":
+        yield from nodestatus.facts(verdict, picture)
+    else:
+        yield _programmed(verdict, picture)
+        facts = linkstatus.facts if verdict.kind == "RoutingLink" else servingstatus.facts
+        yield from facts(verdict, picture)
 
 
-def _fields(verdict: Verdict, picture: Picture) -> dict[str, object]:
-    key = Key(verdict.kind, verdict.name)
-    last = picture.resolution.last_accepted.get(key)
+def _programmed(verdict: Verdict, picture: Picture) -> Fact | Unchanged:
+    """Of what is no node: whether the master, which runs the whole, has run a configuration with this generation of it.
+
+    While a newer configuration of others is on its way, that does not change.
+    """
+    master = picture.resolution.master
+    facts, runs = picture.nodes.get(master), picture.master_runs
+    if facts is None:
+        return conditions.programmed(Why.TOO_LARGE, f"the configuration of {master} is: see its condition Programmed")
+    if not verdict.accepted:
+        return Unchanged(PROGRAMMED)
+    if runs is not None and runs >= picture.issued[master].generation:
+        return conditions.programmed(Why.PROGRAMMED)
+    failed = [f"{url}: {reached.trouble}" for url, reached in facts.reached.items() if reached and reached.trouble]
+    return conditions.programmed(Why.NOT_TOLD, some(failed)) if failed else Unchanged(PROGRAMMED)
+
+
+def _fields(verdict: Verdict, picture: Picture, prices: Prices, current: Mapping[str, Any]) -> dict[str, object]:
+    last = picture.resolution.last_accepted.get(verdict.key)
     fields: dict[str, object] = {"acceptedGeneration": last.metadata.generation if last else 0}
     match verdict.kind:
         case "RouterNode":
-            return fields | nodestatus.fields(verdict, picture)
+            return fields | nodestatus.fields(verdict, picture, current)
         case "RoutingLink":
             return fields | linkstatus.fields(verdict, picture)
-        case "RouteTest":
-            return fields | _tested(picture.resolution.tests.get(key))
         case _:
-            return fields
-
-
-def _tested(outcome: TestOutcome | None) -> dict[str, object]:
-    """Of a RouteTest; all empty while nothing is served."""
-    if outcome is None:
-        return {"result": "", "rule": "", "model": "", "message": ""}
-    result = "Pass" if outcome.passed else "Fail"
-    return {"result": result, "rule": outcome.rule, "model": outcome.model, "message": outcome.message}
+            return fields | servingstatus.fields(verdict, picture, prices)
 
 
 def _about(manifest: Manifest) -> dict[str, Any]:

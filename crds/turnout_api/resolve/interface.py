@@ -81,6 +81,11 @@ class Verdict:
     """It is not accepted, and what was accepted last goes on being served."""
 
     @property
+    def key(self) -> Key:
+        """Which object it is about."""
+        return Key(self.kind, self.name)
+
+    @property
     def accepted(self) -> bool:
         """Whether routers are given this generation of the object."""
         return not self.problems

@@ -308,9 +308,19 @@ class RouterNodeStatus(Status):
     serving: Annotated[str, Field(max_length=32)] = ""
     """Healthy instances out of all, such as `2/3`."""
     instances: Annotated[list[Instance], Keyed(("node_id",)), Field(max_length=128)] = []
-    """Each pod, or outside router, of this node."""
+    """Each pod, or outside router, of this node. Those that are ill come first where not all fit."""
+    instances_left_out: Annotated[int, Field(ge=0)] = 0
+    """How many more instances there are: a status stays under 64 KiB."""
+    builds: Annotated[str, Field(max_length=256)] = ""
+    """Builds of its routers; several during an update."""
+    lanes: Annotated[str, Field(max_length=32)] = ""
+    """Lanes in which a model of this node serves: Text, Image."""
+    models_serving: Annotated[str, Field(max_length=32)] = ""
+    """Models that at least one instance can serve, out of all, such as `3/4`."""
     models: Annotated[list[ModelStatus], Keyed(("id",)), Field(max_length=128)] = []
-    """Each model of this node, with the name that clients use."""
+    """Each model of this node, with the name that clients use. Those that do not serve come first where not all fit."""
+    models_left_out: Annotated[int, Field(ge=0)] = 0
+    """How many more models there are; the master knows them all."""
 
 
 class RouterNode(Resource):
@@ -321,6 +331,10 @@ class RouterNode(Resource):
     columns: ClassVar[tuple[Column, ...]] = (
         Column("Role", ".spec.role", "What the router is in its cluster."),
         Column("Serving", ".status.serving", "Healthy instances out of all."),
+        Column("Models", ".status.modelsServing", "Models that serve out of all."),
+        Column("Lanes", ".status.lanes", "Lanes in which a model serves.", priority=1),
+        Column("Build", ".status.builds", "Builds of its routers."),
+        Column("Config", ".status.configGeneration", "The configuration that it should run.", "integer", priority=1),
         *condition_columns(),
     )
 

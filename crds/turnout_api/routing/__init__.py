@@ -19,7 +19,7 @@ regular expression is compiled while a request is decided: everything is in a `S
 | `catalog`, `explain` | what runs where, and the dry-run |
 """
 
-from turnout_api.routing.catalog import Catalog, Place, Routing, offline
+from turnout_api.routing.catalog import Catalog, Place, Routing, named_models, offline
 from turnout_api.routing.compile import CannotCompile, compile_snapshot
 from turnout_api.routing.decide import Decision, Declined, decide, declined
 from turnout_api.routing.explain import Explanation, explain
@@ -44,6 +44,7 @@ __all__ = [
     "decide",
     "declined",
     "explain",
+    "named_models",
     "offline",
     "read",
 ]

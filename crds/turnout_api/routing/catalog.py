@@ -65,7 +65,7 @@ def offline(configs: Mapping[str, RouterConfig]) -> Routing:
     places: dict[str, list[Place]] = {}
     prices: dict[str, list[PriceConfig]] = {}
     by_local: dict[tuple[str, str], tuple[Place, PriceConfig | None]] = {}
-    for name, place, price in _models(configs, master.names):
+    for name, place, price in named_models(configs, master.names):
         places.setdefault(name, []).append(place)
         by_local[place.node, place.model] = place, price
         if price is not None:
@@ -78,9 +78,10 @@ def offline(configs: Mapping[str, RouterConfig]) -> Routing:
     return Routing(compile_snapshot(master.frontends, master.pools, prices), catalog)
 
 
-def _models(
+def named_models(
     configs: Mapping[str, RouterConfig], ledger: identity.Ledger
 ) -> Iterator[tuple[str, Place, PriceConfig | None]]:
+    """Every declared model with its public name and its price."""
     for config in configs.values():
         for model in config.models.local:
             hashes = identity_hash(

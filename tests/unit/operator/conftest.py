@@ -11,6 +11,7 @@ from turnout_operator.children import RouterPods, key_of
 from turnout_operator.injection import How, Injected, Nodes, inject
 from turnout_operator.placement import InCluster
 from turnout_operator.plan import Observed, Plan, plan
+from turnout_operator.readings import ModelSaid, NodeSaid, Said
 from turnout_operator.routerpod import RouterImage
 from turnout_operator.state import Kept
 
@@ -145,5 +146,78 @@ def injecting() -> Any:
 
     def make(**spec: Any) -> Injector:
         return Injector({"master": CLUSTER_MASTER, "gpu-a": injectable(**spec), "gpu-b": injectable()})
+
+    return make
+
+
+MASTER_URL = "http://master:8900"
+
+
+@pytest.fixture
+def saying() -> Any:
+    """Makes what a master says: `saying(models={(NODE_ID, LOCAL_ID): available}, nodes={NODE_ID: healthy}, public={NAME: serves})`."""
+
+    def make(
+        *,
+        models: dict[tuple[str, str], bool] | None = None,
+        nodes: dict[str, bool] | None = None,
+        public: dict[str, bool] | None = None,
+        **more: Any,
+    ) -> dict[str, Said]:
+        said = Said(
+            node_id="master",
+            version="1.0.0",
+            models=tuple(
+                ModelSaid(node, model, "cc11", yes, "" if yes else "its server does not answer", ("Text",))
+                for (node, model), yes in (models or {}).items()
+            ),
+            nodes=tuple(
+                NodeSaid(node, node.partition(".")[0], f"http://{node}", yes, "" if yes else "no answer")
+                for node, yes in (nodes or {}).items()
+            ),
+            public=public or {},
+            suspended={},
+        )
+        return {MASTER_URL: replace(said, **more)}
+
+    return make
+
+
+@pytest.fixture
+def in_cluster(namespace: Any, specs: Any) -> Any:
+    """The namespace without any publicURL; `in_cluster.put_node(NAME, **spec)` changes one."""
+
+    def put_node(name: str, **spec: Any) -> None:
+        made = (specs.master() if name == "master" else specs.slave(name)) | spec
+        if "publicURL" not in spec:
+            del made["publicURL"]
+        namespace.put("RouterNode", name, made)
+
+    for name in ("master", "gpu-a", "gpu-b"):
+        put_node(name)
+    namespace.put_node = put_node
+    return namespace
+
+
+@pytest.fixture
+def router_pod() -> Any:
+    """Makes pods of a node, with their sidecar."""
+
+    def make(name: str, node: str = "gpu-a", *, ready: bool = True, injected: bool = True, **status: Any) -> Any:
+        container = {"name": "turnout-router", "restartPolicy": "Always"}
+        running = [{"name": "turnout-router", "started": True}] if injected else []
+        label = "turnout.dev/router" if node == "master" else "turnout.dev/node"
+        return {
+            "metadata": {"name": name, "labels": {label: node}},
+            "spec": {"initContainers": [container] if injected else [], "containers": [{"name": "llama"}]},
+            "status": {
+                "podIP": "10.0.0." + name[-1],
+                "phase": "Running",
+                "containerStatuses": [{"name": "router", "started": True}],
+                "initContainerStatuses": running,
+                "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+            }
+            | status,
+        }
 
     return make

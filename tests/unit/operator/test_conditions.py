@@ -34,4 +34,4 @@ def test_conditions_and_fields_of_others_are_not_looked_at():
 def test_a_message_fits_its_schema():
     status = new_status({}, (Fact("Accepted", "False", "Invalid", "x" * 5000),), generation=1, now=NOW, fields={})
 
-    assert len(status["conditions"][0]["message"]) == 4096
+    assert len(status["conditions"][0]["message"].encode()) == 4096

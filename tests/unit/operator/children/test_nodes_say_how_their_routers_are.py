@@ -42,7 +42,8 @@ def test_a_router_that_took_its_configuration_is_programmed(
     assert condition(in_cluster, "Programmed", node)[:2] == ("True", Why.PROGRAMMED)
     assert condition(in_cluster, "Ready", node)[:2] == ("True", Why.READY)
     assert in_cluster.status("RouterNode", node)["instances"] == [
-        {"nodeID": f"{node}.{pod}", "url": told.url, "healthy": True, "reason": ""}
+        {"nodeID": f"{node}.{pod}", "url": told.url, "healthy": True, "reason": "", "version": ""}
+        | {"configGeneration": told.config.generation}
     ]
 
 
