@@ -22,6 +22,7 @@ from turnout_api.config import RouterConfig
 from turnout_api.resources import KINDS
 from turnout_router.backends.process import free_port
 from turnout_router.router import Router
+from turnout_router.simbackend import SimBackend, SimOptions
 
 DEADLINE_S = 60.0
 RESYNC = "1s"
@@ -240,6 +241,24 @@ class Manifests:
         ends = {"owner": {"node": owner, "model": f"{owner}-ff"}, "helper": {"node": helper, "model": f"{helper}-ff"}}
         return self._object("RoutingLink", name, {"lane": "Text", **ends})
 
+    def pool(self, name: str, *models: str) -> dict[str, Any]:
+        return self._object("ModelPool", name, {"members": [{"model": model} for model in models]})
+
+    def frontend(self, name: str, *models: str) -> dict[str, Any]:
+        return self._object("FrontendModel", name, {"defaults": {"targets": [{"model": model} for model in models]}})
+
+    def guardian(self, name: str, node: str) -> dict[str, Any]:
+        spec = {"scope": {"cluster": True}, "guardian": {"node": node, "model": f"{node}-ff"}}
+        return self._object("Guardian", name, spec)
+
+    def recipe(self, name: str, node: str) -> dict[str, Any]:
+        components = [{"capability": "Text", "node": node, "model": f"{node}-ff"}]
+        return self._object("SplitRecipe", name, {"publicID": name, "components": components})
+
+    def route_test(self, name: str, frontend: str) -> dict[str, Any]:
+        request = {"path": "/v1/chat/completions", "body": {"model": frontend, "messages": []}}
+        return self._object("RouteTest", name, {"request": request, "expect": {"rule": f"{frontend}/defaults"}})
+
     def in_cluster(self) -> list[dict[str, Any]]:
         """The same nodes, whose routers the operator runs or injects."""
         found = self.all()
@@ -316,7 +335,10 @@ def as_service_account(cluster, namespace: str, folder: Path) -> Path:
 
 @pytest.fixture
 async def routers(objects, manifests, tmp_path) -> AsyncIterator[Any]:
-    """Applies the nodes of these names, a master first, and runs their routers in this process, from what the operator delivers."""
+    """Applies the nodes of these names, a master first, and runs their routers in this process from what the operator delivers.
+
+    Each slave has a sim-backend, in `routers.backends`.
+    """
     client = {"name": "someone", "keySha256": sha256(b"a key of a client").hexdigest()}
     for file, text in (
         ("token/token", manifests.token["stringData"]["token"]),
@@ -331,11 +353,14 @@ async def routers(objects, manifests, tmp_path) -> AsyncIterator[Any]:
             ports = {name: free_port() for name in names}
             here = {name: {"publicURL": f"http://127.0.0.1:{port}"} for name, port in ports.items()}
             master, *slaves = names
-            objects.apply(
-                manifests.token,
-                manifests.master(**here[master]),
-                *(manifests.slave(name, **here[name]) for name in slaves),
-            )
+            nodes = [manifests.master(**here[master])]
+            for name in slaves:
+                options = SimOptions(models=(f"{name}-ff",), prefill_tokens_per_second=0, decode_tokens_per_second=0)
+                backends[name] = await down.enter_async_context(SimBackend(options))
+                behind = [{"name": "llama", "family": "OpenAI", "url": backends[name].url}]
+                nodes.append(manifests.slave(name, **here[name]) | {})
+                nodes[-1]["spec"]["backends"] = behind
+            objects.apply(manifests.token, *nodes)
             found = {}
             for name, port in ports.items():
                 objects.accepted("routernode", name)
@@ -344,6 +369,8 @@ async def routers(objects, manifests, tmp_path) -> AsyncIterator[Any]:
                 down.push_async_callback(found[name].stop, drain_timeout_s=0)
             return found
 
+        backends: dict[str, SimBackend] = {}
+        run.backends = backends  # type: ignore[attr-defined] # for tests that stop one
         yield run
 
 
