@@ -41,7 +41,7 @@ KEPT = {
         Kind.MIXED,
         4524,
         50,
-    ): "the watch took a borrowed request that was refused on arrival for one that postpones a restore",
+    ): "the watch and the router did not agree on whether a borrowed request that is refused on arrival postpones a restore",
     (Kind.MIXED, 10527, 50): "nobody was told that a load was broken off because its backend died",
     (Kind.CROWDED, 360, 50): "the watch took a kept model that is brought up for the end of a run of borrowed work",
 }

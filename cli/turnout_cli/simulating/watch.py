@@ -180,7 +180,7 @@ class Watch:
     def left(self, ticket: Ticket) -> None:
         """It has ended here, whatever way."""
         books, own = self._books[ticket.model], ticket.borrow is None
-        if not own and self._just_came is not ticket:  # one that was not even taken postpones no restore
+        if not own:  # also one that was not even taken: it arrived
             self.restore.rests(self._clock.now())
         self._met.pop(ticket, None)
         match self._place.pop(ticket):

@@ -191,6 +191,12 @@ class HelperSide:
         self._borrowed_ended = now
         self._restore_after(now, 0.0)
 
+    def turned_away(self, ticket: Ticket, reason: Reason, now: float, detail: str = "") -> None:
+        """Borrowed work has arrived and cannot be taken. A restore waits until none arrives any more, taken or not."""
+        if self.restore.due is not None:
+            self._restore_after(now, 0.0)
+        self.refuse(ticket, reason, now, detail)
+
     def postpone_restore(self, now: float) -> None:
         """The node is not quiet: look again once the delay has passed, which may be set to nothing."""
         self._restore_after(now, LEAST_POSTPONEMENT_S)

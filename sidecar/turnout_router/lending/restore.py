@@ -3,8 +3,9 @@
 A *run* begins when a load for borrowed work displaces something, and lasts until what was there is back, or until the
 node has use for the runtime itself. Whatever is displaced within a run is only an intermediate: the first goes back.
 
-The delay is counted from the end of the last borrowed request on the node, on whichever lane; when the node is not quiet
-at that moment, it is looked at again after another delay. A request of the node's own ends the run: it loads what it
+The delay is counted from the end of the last borrowed request on the node, on whichever lane, or from the arrival of one
+that was not even taken ("with no further borrowed work arriving"); when the node is not quiet at that moment, it is
+looked at again after another delay. A request of the node's own ends the run: it loads what it
 needs, and the restore does not compete with it.
 """
 

@@ -434,9 +434,9 @@ class RuntimeCore:
         borrow = ticket.borrow
         refusal = self._refusal(state, ticket.model, now)
         if borrow is None or state is None or not state.spec.gated or (refusal is not None and not self.draining):
-            self._helper.refuse(ticket, Reason.LOAD_NEEDED, now, "" if refusal is None else str(refusal))
+            self._helper.turned_away(ticket, Reason.LOAD_NEEDED, now, "" if refusal is None else str(refusal))
         elif (reason := self._helper.reason_to_return(state, may_load=borrow.may_load)) is not None:
-            self._helper.refuse(ticket, reason, now)
+            self._helper.turned_away(ticket, reason, now)
         else:
             if ticket.job is not None:
                 ticket.estimate = estimate_of(self._measurements, ticket.model, ticket.job)

@@ -69,6 +69,30 @@ def test_more_borrowed_work_postpones_it(displaced):
     assert units(router) == ["u-m", "u-own"]
 
 
+def test_borrowed_work_that_is_not_even_taken_postpones_it(displaced):
+    router = displaced()
+    router.at(51.0)
+    router.borrow("b", model="m2", may_load=False)
+    assert router.returned() == {"b": "load_needed"}
+    router.at(51.0 + DELAY_S - 0.1)
+    assert units(router) == ["u-m"]
+    router.at(51.0 + DELAY_S)
+    assert units(router) == ["u-m", "u-own"]
+
+
+def test_borrowed_work_that_is_not_taken_while_other_borrowed_work_runs_brings_no_restore_nearer(displaced):
+    router = displaced()
+    router.at(51.0)
+    router.borrow("b")
+    router.borrow("c", model="m2", may_load=False)
+    router.at(61.0)
+    router.end("b")
+    router.at(61.0 + DELAY_S - 0.1)
+    assert units(router) == ["u-m"]
+    router.at(61.0 + DELAY_S)
+    assert units(router) == ["u-m", "u-own"]
+
+
 def test_a_run_of_borrowed_work_for_several_models_restores_what_was_there_before_it(displaced):
     router = displaced()
     router.at(51.0)
