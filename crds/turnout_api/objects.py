@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 OBJECTS_PATH = "/objects"
-Writable = Literal["FrontendModel", "ModelPool"]
+Writable = Literal["FrontendModel", "ModelPool", "RoutingLink", "Guardian"]
 RefusalCode = Literal["stale", "exists", "not_found", "unacceptable", "unavailable"]
 
 

@@ -1,4 +1,4 @@
-"""Everything under `/login`, `/logout` and `/admin` of one router, put together."""
+"""Everything under `/login`, `/logout`, `/admin` and `/router/v1/site` of one router, put together."""
 
 from typing import TYPE_CHECKING
 
@@ -6,12 +6,14 @@ from aiohttp import web
 
 from turnout_router.admin.custom_resources import CustomResources
 from turnout_router.admin.dry_run_api import DryRunApi
+from turnout_router.admin.editing import Editor
 from turnout_router.admin.guard import Guard
 from turnout_router.admin.login_api import LoginApi
 from turnout_router.admin.objects import KeptElsewhere, Objects, OnlyServed
 from turnout_router.admin.people import People
 from turnout_router.admin.routing_api import RoutingApi
 from turnout_router.admin.sessions import Sessions
+from turnout_router.admin.site_api import SiteApi
 from turnout_router.admin.usage_api import UsageApi
 
 if TYPE_CHECKING:
@@ -29,10 +31,11 @@ class AdminApi:
 
     def routes(self) -> list[web.RouteDef]:
         """To be added before those of clients, which take every path."""
-        router = self._router
+        router, editor = self._router, Editor(self._objects)
         table = {
             **self._login.table(),
-            **RoutingApi(self._objects).table(),
+            **RoutingApi(editor).table(),
+            **SiteApi(router, editor).table(),
             **DryRunApi(router).table(),
             **UsageApi(router.store).table(),
         }

@@ -1,4 +1,4 @@
-"""Frontend models and pools of a cluster: the custom resources are the one truth, and the API server keeps it.
+"""Objects of a cluster that people change: the custom resources are the one truth, and the API server keeps it.
 
     read ──► check the version ──► write ──► the operator judges it ──► this router serves it
                    ▲                 │              │ not accepted
@@ -17,11 +17,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from turnout_api.config import FrontendConfig, PoolConfig, RouterConfig
+from turnout_api.config import RouterConfig
 from turnout_api.objects import ObjectWrite, StoredObject, Writable
 from turnout_router.admin import resources
 from turnout_router.admin.apiserver import FIELD_MANAGER, Answer, ApiServer
 from turnout_router.admin.errors import BadInput, Exists, NotFound, NotHere, Stale, Unacceptable
+from turnout_router.admin.objects import served
 from turnout_router.admin.resources import Manifest, path_of
 
 PAGE = 500
@@ -83,14 +84,12 @@ class CustomResources:
             await _until(lambda: self._served(change.wish) is None, SERVED_S)
             return None
         there = resources.stored(change.wish.kind, change.there)
-        if not change.changed or await _until(lambda: self._served(change.wish) != before, SERVED_S):
+        if not change.shows or await _until(lambda: self._served(change.wish) != before, SERVED_S):
             return there
         return there.model_copy(update={"warnings": [*there.warnings, NOT_SERVED_YET]})
 
-    def _served(self, wish: ObjectWrite) -> FrontendConfig | PoolConfig | None:
-        config = self._config()
-        given: list[Any] = list(config.pools if wish.kind == "ModelPool" else config.frontends)
-        return next((each for each in given if each.name == wish.name), None)
+    def _served(self, wish: ObjectWrite) -> StoredObject | None:
+        return next((each for each in served(self._config(), wish.kind) if each.name == wish.name), None)
 
 
 class _Change:
@@ -103,6 +102,8 @@ class _Change:
         """What is there after the write."""
         self.changed = True
         """The object is another one than before."""
+        self.shows = True
+        """Routers are given something else than before."""
         self._before: Manifest | None = None
         self._api, self._namespace, self._now = api, namespace, now
         self._path = path_of(wish.kind, namespace, wish.name)
@@ -117,9 +118,10 @@ class _Change:
             path = path_of(self.wish.kind, self._namespace)
             done = await self._write("POST", path, resources.created(self.wish, self._namespace, self._now()))
         elif before.get("spec") == self.wish.spec:
-            self.there, self.changed = before, False
+            self.there, self.changed, self.shows = before, False, False
             return True
         else:
+            self.shows = resources.visible(before.get("spec")) != resources.visible(self.wish.spec)
             done = await self._write("PUT", self._path, resources.changed(self.wish, before, self._now()))
         if done.status in {404, 409}:
             return False

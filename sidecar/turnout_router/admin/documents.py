@@ -1,4 +1,4 @@
-"""Frontend models and pools as people send and get them here ↔ as manifests have them. Pure.
+"""Objects as people send and get them here ↔ as manifests have them. Pure.
 
 Here names are in snake case, as the texts have them, a policy is `cache-affinity`, an action `route`, and a target names a
 `provider_model_id` or a `model_pool_id`. A manifest says `cacheAffinity…`-like camel case, `CacheAffinity`, `Route`, `model`
@@ -16,7 +16,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import ValidationError
 
 from turnout_api.objects import StoredObject, Writable
-from turnout_api.resources import API_VERSION, KINDS, FrontendModel, ModelPool
+from turnout_api.resources import API_VERSION, KINDS, FrontendModel
 from turnout_api.resources.common import Resource
 from turnout_api.resources.frontendmodel import Action, FrontendRule, Target
 from turnout_api.resources.modelpool import Member
@@ -36,6 +36,13 @@ _OTHER_NAMES: Mapping[type[Part], Mapping[str, str]] = {
     Target: {"model": "provider_model_id", "pool": "model_pool_id"},
     Member: {"model": "provider_model_id"},
 }
+_LEFT_OUT: Mapping[Writable, Document] = {
+    "FrontendModel": {"model_name": None, "rules": [], "defaults": None},
+    "ModelPool": {"policy": None, "members": []},
+    "RoutingLink": {"load_if_unloaded": True, "restore_after_borrow": True, "acknowledge_different_weights": None},
+    "Guardian": {},
+}
+"""What a field is that nobody gave."""
 _GONE = (
     "policy no longer exists on {what}: a rule's targets are an ordered failover chain. To balance, make a pool with that "
     "policy (POST /admin/model-pools) and point the rule at it (a target with model_pool_id)"
@@ -75,14 +82,11 @@ def target_of(given: Document) -> dict[str, Any]:
 
 def shown_object(stored: StoredObject) -> Document:
     """A whole object as people get it."""
-    body: Document = from_yaml(stored.spec, _spec_type(stored.kind))
+    given: Document = from_yaml(stored.spec, _spec_type(stored.kind))
+    body: Document = {"id": stored.name, "name": stored.name} | _LEFT_OUT[stored.kind] | given
     if stored.kind == "FrontendModel":
-        head = {"id": stored.name, "name": stored.name, "model_name": stored.spec.get("modelName") or stored.name}
-        rules = [shown_rule(stored, index) for index in range(len(rules_in(stored.spec)))]
-        body = head | {"rules": rules, "defaults": body.get("defaults")}
-    else:
-        head = {"id": stored.name, "name": stored.name, "policy": None, "members": []}
-        body = head | body
+        body["model_name"] = stored.spec.get("modelName") or stored.name
+        body["rules"] = [shown_rule(stored, index) for index in range(len(rules_in(stored.spec)))]
     return body | {
         "version": stored.version,
         "changed_by": stored.changed_by or None,
@@ -194,8 +198,7 @@ def _refuse_unknown_conditions(frontend: FrontendModel) -> None:
 
 
 def _spec_type(kind: Writable) -> type[Part]:
-    known = FrontendModel if kind == "FrontendModel" else ModelPool
-    part = _part_of(known.model_fields["spec"].annotation)
+    part = _part_of(KINDS[kind].model_fields["spec"].annotation)
     assert part is not None  # noqa: S101 - every resource has a spec
     return part
 

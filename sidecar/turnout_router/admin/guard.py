@@ -33,7 +33,7 @@ from turnout_router.gateway.intake import new_request_id, read_body
 COOKIE = "turnout_session"
 MAX_BODY_BYTES = 1024 * 1024
 READS = frozenset({"GET", "HEAD"})
-PREFIX = "/admin"
+PREFIX, SITE_PREFIX = "/admin", "/router/v1/site"
 
 Handler = Callable[[web.Request, Person], Awaitable[web.StreamResponse]]
 Open = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -51,7 +51,10 @@ class Guard:
 
     def routes(self, table: Mapping[str, Mapping[str, Handler]]) -> list[web.RouteDef]:
         """Routes of path → method → handler, and a refusal for every other path of ours."""
-        every = {**table, f"{PREFIX}{{rest:(/[\\s\\S]*)?}}": {}}
+        others: dict[str, Mapping[str, Handler]] = {
+            f"{prefix}{{rest:(/[\\s\\S]*)?}}": {} for prefix in (PREFIX, SITE_PREFIX)
+        }
+        every = {**table, **others}
         return [web.route("*", path, self._guarded(methods)) for path, methods in every.items()]
 
     def person(self, request: web.Request) -> Person | None:

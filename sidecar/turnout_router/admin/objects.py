@@ -1,4 +1,4 @@
-"""Where frontend models and pools are kept, as a port: this router has no copy that it could change.
+"""Where the objects that people change are kept, as a port: this router has no copy that it could change.
 
 `KeptElsewhere` asks whoever keeps them (`admin.objects_url`: `turnout up`) and waits until routers serve the change;
 `custom_resources.CustomResources` does the same with the API server of a cluster (`admin.namespace`). `OnlyServed` shows what this
@@ -12,7 +12,14 @@ from typing import Any, Protocol, TypeVar
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from turnout_api.config import FrontendConfig, PoolConfig, RouterConfig, TargetConfig
+from turnout_api.config import (
+    FrontendConfig,
+    GuardianConfig,
+    LinkConfig,
+    PoolConfig,
+    RouterConfig,
+    TargetConfig,
+)
 from turnout_api.objects import (
     OBJECTS_PATH,
     ObjectWrite,
@@ -94,9 +101,7 @@ class OnlyServed:
 
     async def all(self, kind: Writable) -> list[StoredObject]:
         """As `Objects`."""
-        if kind == "ModelPool":
-            return [_stored(kind, pool.name, _pool_spec(pool)) for pool in self._config.pools]
-        return [_stored(kind, frontend.name, _frontend_spec(frontend)) for frontend in self._config.frontends]
+        return served(self._config, kind)
 
     async def change(self, wish: ObjectWrite) -> StoredObject | None:
         """Always NotHere."""
@@ -106,6 +111,19 @@ class OnlyServed:
             "(--admin-role)",
             retry_after_s=60,
         )
+
+
+def served(config: RouterConfig, kind: Writable) -> list[StoredObject]:
+    """What a router serves of a kind."""
+    match kind:
+        case "FrontendModel":
+            return [_stored(kind, frontend.name, _frontend_spec(frontend)) for frontend in config.frontends]
+        case "ModelPool":
+            return [_stored(kind, pool.name, _pool_spec(pool)) for pool in config.pools]
+        case "RoutingLink":
+            return [_stored(kind, link.name, _link_spec(link)) for link in config.links]
+        case "Guardian":
+            return [_stored(kind, guardian.name, _guardian_spec(guardian)) for guardian in config.guardians]
 
 
 def error_of(refusal: WriteRefusal) -> AdminError:
@@ -168,6 +186,25 @@ def _frontend_spec(frontend: FrontendConfig) -> dict[str, Any]:
     ]
     defaults = {"targets": _targets(frontend.default_targets)} if frontend.default_targets else None
     return _given({"modelName": frontend.model_name, "rules": rules, "defaults": defaults})
+
+
+def _link_spec(link: LinkConfig) -> dict[str, Any]:
+    return {
+        "lane": str(link.lane),
+        "owner": {"node": link.owner_node, "model": link.owner_model},
+        "helper": {"node": link.helper_node, "model": link.helper_model},
+        "loadIfUnloaded": link.load_if_unloaded,
+        "restoreAfterBorrow": link.restore_after_borrow,
+    }
+
+
+def _guardian_spec(guardian: GuardianConfig) -> dict[str, Any]:
+    scope: dict[str, Any] = {"cluster": True}
+    if guardian.scope_model:
+        scope = {"model": {"node": guardian.scope_node, "model": guardian.scope_model}}
+    elif guardian.scope_node:
+        scope = {"node": guardian.scope_node}
+    return {"scope": scope, "guardian": {"node": guardian.guardian_node, "model": guardian.guardian_model}}
 
 
 def _targets(targets: list[TargetConfig]) -> list[dict[str, str]]:

@@ -14,6 +14,7 @@ from turnout_api.resources import API_VERSION, GROUP, KINDS
 
 Manifest = Mapping[str, Any]
 BY, AT, GENERATION = (f"{GROUP}/changed-{what}" for what in ("by", "at", "generation"))
+_ACKNOWLEDGEMENT = "acknowledgeDifferentWeights"
 NOT_JUDGED = "the operator has not judged it yet: what was accepted of it last is served"
 
 
@@ -55,6 +56,11 @@ def verdict_of(manifest: Manifest) -> Manifest:
     if status.get("observedGeneration") != manifest["metadata"]["generation"]:
         return {}
     return next((c for c in status.get("conditions") or [] if c.get("type") == "Accepted"), {})
+
+
+def visible(spec: Manifest | None) -> Manifest | None:
+    """What of a spec reaches a router: who accepted different weights is of no meaning there."""
+    return None if spec is None else {name: value for name, value in spec.items() if name != _ACKNOWLEDGEMENT}
 
 
 def created(wish: ObjectWrite, namespace: str, now: float) -> dict[str, Any]:

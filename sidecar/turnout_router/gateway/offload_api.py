@@ -117,12 +117,8 @@ class OffloadApi:
         return json_response(written(LinksTaken(links=len(push.links), changed=changed)))
 
     async def _decisions(self, request: web.Request) -> web.StreamResponse:
-        query = request.query
-        question = _question(query)
-        answer = Decisions(rows=await asyncio.to_thread(self._router.store.decisions, question))
-        if query.get("all") in {"1", "true"} and self._router.lending is not None:
-            answer = await self._router.lending.gather(query, question.limit, answer.rows)
-        return json_response(written(answer))
+        everywhere = request.query.get("all") in {"1", "true"}
+        return json_response(written(await decisions_asked(self._router, request.query, everywhere=everywhere)))
 
     async def _measured(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -197,6 +193,15 @@ async def _message(request: web.Request, kind: type[Message]) -> Message:
         return read(kind, await read_body(request, MAX_MESSAGE_BYTES))
     except ValidationError as error:
         raise errors.InvalidBody(f"no {kind.__name__}: {'; '.join(what_is_wrong(error)[:5])}") from error
+
+
+async def decisions_asked(router: "Router", query: Mapping[str, str], *, everywhere: bool) -> Decisions:
+    """The rows of the decision log that a query asks for, of this node or, on a master, of all. Raises InvalidBody."""
+    question = _question(query)
+    answer = Decisions(rows=await asyncio.to_thread(router.store.decisions, question))
+    if everywhere and router.lending is not None:
+        return await router.lending.gather(query, question.limit, answer.rows)
+    return answer
 
 
 def _question(query: Mapping[str, str]) -> Question:

@@ -71,17 +71,17 @@ async def ann(browser: Browser) -> aiohttp.ClientSession:
 
 
 class InProcess:
-    """In place of the supervisor of `turnout up`: the one router lives in this process."""
+    """In place of the supervisor of `turnout up`: the gateway lives in this process, other nodes are down."""
 
     router: Router
 
     async def start(self, plan: ClusterPlan) -> None:
-        (node,) = plan.nodes.values()
+        node = plan.nodes[plan.master]
         self.router = await asyncio.to_thread(Router, node.config)
         await self.router.start()
 
     async def apply(self, plan: ClusterPlan) -> None:
-        (node,) = plan.nodes.values()
+        node = plan.nodes[plan.master]
         await self.router.reconfigure(node.config)
 
     async def stop(self) -> None:
@@ -103,12 +103,12 @@ spec:
 
 
 class Local:
-    """A `turnout up` of one node, whose router lives in this process."""
+    """A `turnout up`, whose gateway lives in this process."""
 
-    def __init__(self, folder: Path, backend_url: str) -> None:
+    def __init__(self, folder: Path, head: str) -> None:
         self.folder = folder
         self.manifest = folder / "cluster.yaml"
-        self.head = MANIFEST.format(url=backend_url)
+        self.head = head
         self.manifest.write_text(self.head)
 
     async def start(self) -> None:
@@ -156,7 +156,16 @@ class Local:
 async def local(cluster: Any, tmp_path: Path) -> AsyncIterator[Local]:
     """A running one."""
     backend = await cluster.backend(models=("cc11", "qwen-vl"))
-    found = Local(tmp_path, backend.url)
+    found = Local(tmp_path, MANIFEST.format(url=backend.url))
+    await found.start()
+    yield found
+    await found.stop()
+
+
+@pytest.fixture
+async def linkable(tmp_path: Path) -> AsyncIterator[Local]:
+    """A running one with a master and two nodes whose models may be linked, or not."""
+    found = Local(tmp_path, (Path(__file__).parent / "linkable.yaml").read_text())
     await found.start()
     yield found
     await found.stop()

@@ -37,7 +37,7 @@ PATHS = {
 RULES = [
     {
         "apiGroups": ["turnout.dev"],
-        "resources": ["frontendmodels", "modelpools"],
+        "resources": ["frontendmodels", "modelpools", "routinglinks", "guardians"],
         "verbs": ["get", "list", "create", "update", "delete"],
     }
 ]
