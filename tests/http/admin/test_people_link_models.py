@@ -52,7 +52,7 @@ async def test_a_link_without_a_name_is_named_after_its_ends(site: Any, linkable
 async def test_different_weights_are_refused_until_they_are_acknowledged(site: Any, linkable: Any) -> None:
     status, refusal = await site("POST", TEXT, ENDS | {"name": "a-to-b"})
 
-    assert (status, refusal["error"]["code"]) == (422, "DifferentWeights")
+    assert (status, refusal["error"]["code"]) == (422, "IneligibleLink")
     assert WEIGHTS in refusal["error"]["message"]
     assert linkable.router.config.links == []
 

@@ -32,7 +32,7 @@ PATHS = {
     "secret": "api/v1",
     "serviceaccount": "api/v1",
     "rolebinding": "apis/rbac.authorization.k8s.io/v1",
-    "frontendmodel": f"apis/{API}",
+    **dict.fromkeys(("frontendmodel", "guardian", "routinglink"), f"apis/{API}"),
 }
 RULES = [
     {
@@ -76,7 +76,8 @@ def manifests() -> list[dict[str, Any]]:
         "admins": {"secretRef": {"name": "people"}},
     }
     master["backends"] = [{"name": "b", "family": "OpenAI", "url": "http://127.0.0.1:9"}]
-    master["models"] = [{"id": name, "backend": "b"} for name in ("cc11", "qwen-vl")]
+    seeing = {"id": "qwen-vl", "backend": "b", "capabilities": ["Text", "Vision"]}
+    master["models"] = [{"id": "cc11", "backend": "b"}, seeing]
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": ROLE}, "rules": RULES}
     return [role, {"apiVersion": API, "kind": "RouterNode", "metadata": {"name": "master"}, "spec": master}]
 
