@@ -20,6 +20,8 @@ MOUNTS = "/etc/turnout"
 ROUTER_MOUNT, TOKEN_MOUNT, CLIENTS_MOUNT, ADMINS_MOUNT = "router", "token", "clients", "admins"
 ROUTER_FILE = "router.yaml"
 """The configuration, in `ROUTER_MOUNT`."""
+PACKED_SUFFIX = ".gz"
+"""After `ROUTER_FILE` where the configuration is compressed."""
 
 
 def instance_id(node: str, pod: str) -> str:
