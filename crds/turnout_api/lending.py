@@ -297,7 +297,7 @@ class NodeState:
 
     node: str
     accepting: bool
-    """Takes borrowed work: no own request waits or runs, no own load or restore runs, not draining."""
+    """Takes borrowed work: no own request waits (is queued, held or lent) or runs, no own load or restore runs, not draining."""
     idle_s: float
     """Since the end of its last own request, own load or restore; 0 while there is one. Borrowed work does not count."""
     models: tuple[LinkedModel, ...] = ()

@@ -134,7 +134,7 @@ class Watch:
         books.pipe[ticket] = None
 
     def _granted_borrowed(self, ticket: Ticket, books: _Books) -> None:
-        if self._own_waiting:
+        if self._own_waiting or Place.LENT in self._place.values():
             raise self._broken(f"borrowed {ticket.request_id} overtakes own work")
         most = self._plan.lending.borrowed_beyond_recall
         if most is not None and books.borrowed_runs >= most:

@@ -2,12 +2,13 @@
 
 Words: a request is *own* unless it was lent to this node. Own work that counts for lending is that of gated models: on an
 exclusive runtime all of them, elsewhere those that belong to a link. A model without a gate has no queue and is
-unaffected by lending, so it neither keeps borrowed work away nor sends it back. A request of this node that is lent out
-does not need this node's runtime: it counts again when it comes back.
+unaffected by lending, so it neither keeps borrowed work away nor sends it back. A request of this node that is lent out is
+own work that waits, until it has ended: it may come back at any moment, and must not find borrowed work here.
 
 Rules:
 
-1. Borrowed work is taken only while no own request waits or runs, no own load runs and the node does not drain.
+1. Borrowed work is taken only while no own request waits (here or at a helper) or runs, no own load runs and the node does
+   not drain.
 2. When an own request (or an own wish to load) arrives, all borrowed work that does not hold the runtime is handed back.
    So own and borrowed work never wait at once, and own work cannot be overtaken.
 3. What holds the runtime finishes. `borrowed_beyond_recall` bounds how much that is.
@@ -118,6 +119,8 @@ class HelperSide:
 
     def own_works(self) -> bool:
         """Whether the node has work of its own."""
+        if self._board.lent:
+            return True
         for model in self._board.models.values():
             if not model.spec.gated:
                 continue

@@ -245,6 +245,7 @@ class OwnerQueue:
         lease = held.lease
         held.used += 1
         ticket.was_lent = True
+        self._board.lent.add(ticket)
         counts_ahead = self._board.plan.lending.cut_off_counts_ahead
         begun = self.lent.count(lease.helper) > 0
         self.lent.add(ticket, lease, now, switch_s=held.switch_s(now, begun=begun), counts_ahead=counts_ahead)
@@ -259,6 +260,7 @@ class OwnerQueue:
     def ended(self, ticket: Ticket, now: float) -> Out:
         """The request is not at its helper any more. Raises KeyError when it was not lent."""
         out = self.lent.remove(ticket, now)
+        self._board.lent.discard(ticket)
         self._decided = True
         self.tell(Trigger.BORROWED_COMPLETED)
         return out

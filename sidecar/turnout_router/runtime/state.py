@@ -95,6 +95,8 @@ class Board:
     models: dict[str, ModelState] = field(default_factory=dict)
     holders: dict[Ticket, ModelState] = field(default_factory=dict)
     """Granted and not released."""
+    lent: set[Ticket] = field(default_factory=set)
+    """Own requests that are at helpers."""
     effects: list[Effect] = field(default_factory=list)
     draining: bool = False
     seq: int = 0

@@ -371,6 +371,7 @@ SENTENCES: Final[dict[str, tuple[Sentence, ...]]] = {
                 "own::test_it_finishes_the_borrowed_jobs_already_inside_its_backend_and_then_serves_its_own",
                 "own::test_it_hands_back_any_borrowed_request_it_has_not_started",
                 "own::test_it_stops_accepting_borrowed_work_until_its_own_queue_is_empty",
+                "own::test_its_own_requests_are_its_own_until_they_have_ended_also_those_that_it_has_lent",
                 "http::test_a_borrowed_request_that_a_busy_helper_has_not_started_is_answered_with_a_409_offload_returned",
             ),
         ),

@@ -50,6 +50,16 @@ def test_it_stops_accepting_borrowed_work_until_its_own_queue_is_empty(spec, int
     assert [at for at, _ in spec.lent(world)][:3] == [0.0, 0.0, 40.0]
 
 
+def test_its_own_requests_are_its_own_until_they_have_ended_also_those_that_it_has_lent(spec):
+    """`h` and `o` may lend to each other. `o` has lent r2 to `h` when nothing else is left of its own at 20."""
+    world = spec.lending(spec.burst(3), reverse=True, h=spec.helper(30.0))
+    accepts = {}
+    for at in (1.0, 21.0, 29.0, 31.0):
+        world.run(until_s=spec.start + at)
+        accepts[at] = world.nodes["o"].state().accepting, world.nodes["o"].state().idle_s
+    assert accepts == {1.0: (False, 0.0), 21.0: (False, 0.0), 29.0: (False, 0.0), 31.0: (True, pytest.approx(1.0))}
+
+
 def test_the_owner_re_queues_whatever_came_back_and_runs_it(spec, interrupted):
     """At the place of its first arrival: r3 is the next one that the owner takes, at 10, behind r1."""
     world = interrupted(ONE_BEYOND_RECALL)

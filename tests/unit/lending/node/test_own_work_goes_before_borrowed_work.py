@@ -243,14 +243,39 @@ def test_a_model_without_a_gate_neither_keeps_borrowed_work_away_nor_sends_it_ba
     assert made.core.state(0.0).accepting
 
 
-def test_a_request_of_the_node_that_is_lent_does_not_need_the_node_until_it_comes_back(owner, lease):
+def test_a_request_of_the_node_that_is_lent_is_own_work_until_it_has_ended(owner, lease):
     router = owner()
     router.claim("1", "2", "3")
     router.push(lease(1))
     router.end("1")
     router.end("2")
-    assert router.core.state(0.0).accepting
-    router.borrow("a", "b", "c")
+    router.at(5.0)
+    state = router.core.state(5.0)
+    assert (state.accepting, state.idle_s) == (False, 0.0)
+    router.borrow("a")
+    assert router.returned() == {"a": "busy_on_arrival"}
+    router.lent_ends("3")
+    router.at(7.0)
+    state = router.core.state(7.0)
+    assert (state.accepting, state.idle_s) == (True, 2.0)
+
+
+def test_a_lent_request_that_comes_back_meets_no_borrowed_work(owner, lease):
+    router = owner()
+    router.claim("1", "2", "3")
+    router.push(lease(1))
+    router.end("1")
+    router.end("2")
+    router.borrow("a")
     router.lent_ends("3", LentEnding.RETURNED)
-    assert router.returned() == {"c": "own_work_arrived"}
-    assert router.waiting() == ["3"]
+    assert router.running == ["3"]
+
+
+def test_a_lent_request_whose_client_left_is_own_work_no_more(owner, lease):
+    router = owner()
+    router.claim("1", "2", "3")
+    router.push(lease(1))
+    router.end("1")
+    router.end("2")
+    router.leave("3")
+    assert router.core.state(0.0).accepting
