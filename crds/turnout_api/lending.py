@@ -292,6 +292,19 @@ class LinkedModel:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnWait:
+    """How long an own request of a helper waited behind borrowed work of one owner."""
+
+    owner: ModelRef | None
+    """None = not known: a link that names a node of several instances means several owners."""
+    model: str
+    """The helper's, that the borrowed work was for."""
+    lane: Lane | None
+    """Of the borrowed work; None = not known."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class NodeState:
     """What the master polls of each node before it decides (in `GET queue`)."""
 
@@ -314,8 +327,8 @@ class NodeState:
     """Since its last own request arrived: the gap that has not ended. None = none has come."""
     own_rate: float = 0.0
     """Own requests a second, over those gaps and the present one."""
-    own_wait_s: float = 0.0
-    """Longest wait of an own request behind borrowed work in the last hour."""
+    own_waits: tuple[OwnWait, ...] = ()
+    """Longest waits of own requests behind borrowed work in the last hour, by whose work that was."""
 
 
 @dataclass(slots=True)

@@ -21,22 +21,21 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from turnout_api.lending import BorrowedJob, DecisionRow, LinkedModel, Outcome, Reason, RowKind, Work
+from turnout_api.lending import BorrowedJob, DecisionRow, LinkedModel, Outcome, OwnWait, Reason, RowKind, Work
 from turnout_api.vocabulary import Lane
 from turnout_router.lending.effects import Write
 from turnout_router.lending.hazard import MAX_GAPS
 from turnout_router.lending.links import Link
 from turnout_router.lending.measure import Measurements
+from turnout_router.lending.own_waits import OwnWaits, Source, Stretch, source_of
 from turnout_router.lending.restore import Restore, delay_of
 from turnout_router.runtime.effects import Refuse, Ticket
 from turnout_router.runtime.interface import OffloadReturned
 from turnout_router.runtime.loading import Loading
-from turnout_router.runtime.state import Board, ModelState, Phase
+from turnout_router.runtime.state import Board, ModelState, Phase, UnitState
 
 LEAST_POSTPONEMENT_S = 0.1
 """With a restore delay of 0 a node that is not quiet would look again and again in the very same moment."""
-WAITS_S = 3600.0
-"""How long a wait of own work behind borrowed work is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,9 @@ class HelperSide:
         """End of the last own request or load."""
         self._own_arrived: float | None = None
         self._gaps: deque[float] = deque(maxlen=MAX_GAPS)
-        self._waits: deque[tuple[float, float]] = deque()
-        """(when, how long): only those that no later one reached, so the first is the longest."""
+        self._waits = OwnWaits()
+        self._load_for: Source | None = None
+        """Whose borrowed work the newest load for borrowed work is for."""
         self._borrowed_ended = now
 
     # Own work
@@ -104,18 +104,19 @@ class HelperSide:
 
     def own_began(self, ticket: Ticket, now: float) -> None:
         """It generates: how long borrowed work kept it waiting is known."""
-        if self._behind and self._behind.pop(ticket, None) is not None:
+        if self._behind and (behind := self._behind.pop(ticket, None)) is not None:
             until = now if self.running else min(now, self._borrowed_ended)
-            wait_s = max(0.0, until - ticket.since)
-            while self._waits and self._waits[-1][1] <= wait_s:
-                self._waits.pop()
-            self._waits.append((now, wait_s))
+            met = self._load_for if behind.met is None else source_of(behind.met)
+            running = (stretch for other in self.running if (stretch := _stretch(other, now)) is not None)
+            self._waits.waited(met, ticket.since, until, now, running)
+            self._all_began()
 
     def own_left(self, ticket: Ticket | None, now: float) -> None:
         """An own request (or load) has ended, wherever it was."""
         self._own_since = now
         if self._behind and ticket is not None:
             self._behind.pop(ticket, None)
+            self._all_began()
 
     def own_works(self) -> bool:
         """Whether the node has work of its own."""
@@ -153,11 +154,13 @@ class HelperSide:
         seconds = sum(self._gaps) + now - self._own_arrived
         return len(self._gaps) / seconds if seconds > 0.0 else 0.0
 
-    def own_wait_s(self, now: float) -> float:
-        """The longest wait of an own request behind borrowed work in the last hour."""
-        while self._waits and self._waits[0][0] < now - WAITS_S:
-            self._waits.popleft()
-        return self._waits[0][1] if self._waits else 0.0
+    def own_waits(self, now: float) -> tuple[OwnWait, ...]:
+        """The longest waits of own requests behind borrowed work in the last hour, by whose work that was."""
+        return self._waits.told(now)
+
+    def _all_began(self) -> None:
+        if not self._behind:
+            self._waits.forget_stretches()
 
     # Borrowed work
 
@@ -187,6 +190,14 @@ class HelperSide:
         model = self.running.pop(ticket, None)
         if model is not None:
             model.borrowed_running -= 1
+            if self._behind and (stretch := _stretch(ticket, now)) is not None:
+                self._waits.note(stretch)
+        self.rest(now)
+
+    def load_ended(self, unit: UnitState, now: float) -> None:
+        """A load for borrowed work has ended."""
+        if self._behind and self._load_for is not None:
+            self._waits.note(Stretch(self._load_for, unit.phase_since, now))
         self.rest(now)
 
     def rest(self, now: float) -> None:
@@ -217,6 +228,7 @@ class HelperSide:
             if model.spec.gated:
                 self.restore.cancel()
             return False
+        self._load_for = source_of(ticket)
         if self._board.plan.exclusive:
             for unit in self._board.loaded():
                 self.restore.displaced(unit.spec.id, own=not unit.borrowed, wanted=ticket.borrow.restore)
@@ -330,6 +342,12 @@ class HelperSide:
             helper_model=ticket.model,
             request_id=ticket.request_id,
         )
+
+
+def _stretch(ticket: Ticket, now: float) -> Stretch | None:
+    """Borrowed work since it generates."""
+    source = source_of(ticket)
+    return None if source is None or ticket.began_at is None else Stretch(source, ticket.began_at, now)
 
 
 def _known_work(ticket: Ticket) -> Work | None:

@@ -384,7 +384,7 @@ class MasterCore:
             for owner, left in self._owners.polled(node, state, known.as_of, now):
                 effects += self._abandon(owner, left)
             links = self._links.to_node.get(node, ())
-            anew = self._suspensions.said(node, state.own_wait_s, links, now, self._settings)
+            anew = self._suspensions.said(node, state.own_waits, links, now, self._settings)
             if anew and self._round is None:  # the plan of a round that runs heeds it
                 self._wanted.add(Trigger.TICK)
         effects += self._check_stalled(node, state, known.as_of, now)

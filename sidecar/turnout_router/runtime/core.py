@@ -214,7 +214,7 @@ class RuntimeCore:
             own_gaps=helper.own_gaps(),
             own_since_s=helper.own_since_s(now),
             own_rate=helper.own_rate(now),
-            own_wait_s=helper.own_wait_s(now),
+            own_waits=helper.own_waits(now),
         )
 
     # What the shell reports of units
@@ -490,7 +490,7 @@ class RuntimeCore:
     def _end_load(self, unit: UnitState, now: float, error: str, starting_s: float = 0.0) -> LoadReport:
         self._idle_since = now
         if unit.borrowed:
-            self._helper.rest(now)
+            self._helper.load_ended(unit, now)
         elif any(model.spec.gated for model in self._board.of(unit)):
             self._helper.own_left(None, now)
         return self._loading.end(unit, now, error, starting_s)

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from turnout_api.lending import NodeState
+from turnout_api.lending import ModelRef, NodeState, OwnWait
+from turnout_api.vocabulary import Lane
 
 EVENT = {
     "node": "own", "model": "o-local", "lane": "Text", "trigger": "enqueued", "seq": 1000, "held_count": 1,
@@ -26,7 +27,8 @@ async def test_its_status_names_the_link_whose_helper_waited_too_long(
 
     async def state(node: str, *, timeout_s: float) -> NodeState | None:
         said = await really(node, timeout_s=timeout_s)
-        return said and replace(said, own_wait_s=75.0 if node == "hlp" else 0.0)
+        wait = OwnWait(ModelRef("own", "o-local"), "h-local", Lane.TEXT, 75.0)
+        return said and replace(said, own_waits=(wait,) if node == "hlp" else ())
 
     monkeypatch.setattr(nodes, "state", state)
     await world.post(world.master, "offload/event", EVENT)

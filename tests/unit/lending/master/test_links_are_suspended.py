@@ -1,8 +1,9 @@
 """A link rests when the helper's own work waited too long behind borrowed work of it."""
 
-from turnout_api.lending import ModelRef
+from turnout_api.lending import ModelRef, OwnWait
+from turnout_api.vocabulary import Lane
 
-OTHER = ModelRef("p", "big")
+OWNER, OTHER = ModelRef("o", "big"), ModelRef("p", "big")
 
 
 def _lent(words, **settings):
@@ -12,8 +13,8 @@ def _lent(words, **settings):
     return cluster
 
 
-def _says(cluster, words, wait, now):
-    cluster.states["h"] = words.state("h", own_wait_s=wait)
+def _says(cluster, words, wait, now, owner=OWNER):
+    cluster.states["h"] = words.state("h", own_waits=(OwnWait(owner, "small", Lane.TEXT, wait),))
     cluster.ask(words.event(int(now)), now)
     return cluster.core.suspended(now)
 
@@ -51,3 +52,20 @@ def test_a_wait_from_before_the_link_was_used_is_not_its_fault(words):
 
 def test_the_limit_can_be_off(words):
     assert _says(_lent(words, own_wait_limit_s=float("inf")), words, 1000.0, 131.0) == {}
+
+
+def test_a_link_that_lent_at_the_same_time_does_not_pay_for_another(words):
+    cluster = _lent(words)
+    cluster.core.admit(cluster.lease(131.0, 131, words.grant(OTHER)), "p", "r2", 131.0)
+    assert list(_says(cluster, words, 125.0, 132.0, owner=OTHER)) == ["p-to-h"]
+    assert cluster.core.suspended(132.0).keys() == {"p-to-h"}
+
+
+def test_the_other_direction_and_other_models_of_the_helper_are_not_meant(words):
+    assert _says(_lent(words), words, 125.0, 131.0, owner=ModelRef("o", "another")) == {}
+
+
+def test_where_the_owner_is_not_known_every_link_that_lent_then_is_meant(words):
+    cluster = _lent(words)
+    cluster.core.admit(cluster.lease(131.0, 131, words.grant(OTHER)), "p", "r2", 131.0)
+    assert sorted(_says(cluster, words, 125.0, 132.0, owner=None)) == ["o-to-h", "p-to-h"]

@@ -22,6 +22,7 @@ from turnout_api.lending import (
     LinkedModel,
     ModelRef,
     NodeState,
+    OwnWait,
     QueueEvent,
     Trigger,
     Work,
@@ -88,7 +89,7 @@ class Node:
             (linked,),
             borrowed=borrowed,
             queues=queues,
-            own_wait_s=self.own_wait_s,
+            own_waits=tuple(OwnWait(owner, "m", Lane.TEXT, self.own_wait_s) for owner in REFS.values()),
         )
 
 
