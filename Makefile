@@ -32,7 +32,7 @@ $(VENV)/.llama: $(VENV)/.installed
 	  then touch $@; else echo "make: no llama.cpp wheel for this machine: sim-backend stands in for it" >&2; fi
 
 kube: $(VENV)/.installed ## a real Kubernetes control plane for tests/kube, built once and cached outside the checkout
-	tests/kube/cluster/build.sh || [ "$$CI" != true ]  # without it tests/kube says so and skips, but not in CI
+	{ tests/kube/cluster/build.sh && tests/kube/tools/build.sh; } || [ "$$CI" != true ]  # without it tests/kube says so and skips, but not in CI
 
 demo: setup llama ## a master and two slaves serve real requests, and lend what waits
 	$(BIN)/python examples/demo.py

@@ -20,6 +20,9 @@ def main() -> int:
         "--namespace", action="append", default=[], help="what to watch; repeatable. Default: the namespace of the pod"
     )
     parser.add_argument(
+        "--all-namespaces", action="store_true", help="watch every namespace in which something is declared, instead"
+    )
+    parser.add_argument(
         "--resync-interval", type=parse_duration, default=RESYNC_S, metavar="60s", help="a round without any change"
     )
     parser.add_argument(
@@ -44,7 +47,7 @@ def main() -> int:
         "--admin-role",
         default="",
         metavar="ROLE",
-        help="of each namespace: lets masters write what people change there",
+        help="of each namespace, or ClusterRole/NAME: lets masters write what people change there",
     )
     parser.add_argument(
         "--drain-timeout", type=parse_duration, default=DRAIN_TIMEOUT_S, metavar="1m", help="for requests that run (1m)"
@@ -60,6 +63,7 @@ def main() -> int:
     return run(
         Options(
             namespaces=tuple(dict.fromkeys(options.namespace)),
+            all_namespaces=options.all_namespaces,
             resync_s=options.resync_interval,
             watch_s=options.watch_renewal,
             lease=LeaseOptions(options.lease, options.lease_namespace, options.lease_duration),

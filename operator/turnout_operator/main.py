@@ -24,6 +24,7 @@ from turnout_operator.admission.keeper import Keeper, server_context
 from turnout_operator.admission.server import serve_admission
 from turnout_operator.api import SERVICE_ACCOUNT, Api, ApiError
 from turnout_operator.children import RouterPods
+from turnout_operator.fleet import Fleet
 from turnout_operator.health import serve_health
 from turnout_operator.hearing import Hearing
 from turnout_operator.injection import Nodes
@@ -35,6 +36,8 @@ from turnout_operator.rounds import Rounds
 from turnout_operator.watch import WATCH_S, streams, watch
 from turnout_operator.worker import Worker
 
+_LEASE_NAMESPACE = "default"
+"""Of an operator outside a pod that was given no namespace."""
 LEASE_S = 15.0
 """How long the others wait for an operator that died. One whose API server is away for two thirds of it stops writing."""
 RESYNC_S = 60.0
@@ -84,6 +87,8 @@ class Options:
 
     namespaces: tuple[str, ...]
     """Each is a cluster of its own. Empty = that of the pod."""
+    all_namespaces: bool = False
+    """Every namespace in which something is declared, instead."""
     resync_s: float = RESYNC_S
     watch_s: float = WATCH_S
     lease: LeaseOptions = field(default_factory=LeaseOptions)
@@ -102,7 +107,7 @@ def run(options: Options) -> int:
     logging.getLogger("kopf").setLevel(logging.CRITICAL)
     try:
         _check(options)
-        asyncio.run(_operate(options, options.namespaces or _own_namespace()))
+        asyncio.run(_operate(options, _served(options)))
     except (OperatorRefused, ApiError, OSError) as error:
         sys.stderr.write(f"turnout operator: {error}\n")
         return 1
@@ -117,6 +122,13 @@ def _check(options: Options) -> None:
     ):
         if seconds < _SHORTEST_S:
             raise OperatorRefused(f"--{name} must be at least {_SHORTEST_S:g}s")
+
+
+def _served(options: Options) -> tuple[str, ...]:
+    """Empty = all namespaces."""
+    if options.all_namespaces and options.namespaces:
+        raise OperatorRefused("--all-namespaces and --namespace exclude each other")
+    return () if options.all_namespaces else options.namespaces or _own_namespace()
 
 
 def _own_namespace() -> tuple[str]:
@@ -169,8 +181,7 @@ async def _serve(options: Options, namespaces: Sequence[str]) -> None:
     async with await Api.connect() as api, aiohttp.ClientSession() as session, AsyncExitStack() as down:
         leader = _leader(options, namespaces, api)
         judged: dict[str, Nodes] = {}
-        workers: dict[str, Worker] = {}
-        reader = Reader(session, api.secret_value, lambda namespace: workers[namespace].wake())
+        reader = Reader(session, api.secret_value, lambda name: fleet.wake(name))  # noqa: PLW0108 - it comes below
         rounds = Rounds(
             api.only_while(lambda: leader.leads),
             Nudger(session, api.secret_value),
@@ -181,17 +192,19 @@ async def _serve(options: Options, namespaces: Sequence[str]) -> None:
         if options.webhook is not None:
             injector = Injector(namespaces, options.pods, judged, rounds.look)
             await down.enter_async_context(_admitting(options.webhook, injector, api))
-        workers |= {name: Worker(name, rounds.run, resync_s=options.resync_s) for name in namespaces}
+        fleet = Fleet(lambda name: Worker(name, rounds.run, resync_s=options.resync_s), namespaces)
         hearing = Hearing(streams(namespaces))
-        parts = Parts(list(workers.values()), hearing, leader, api)
+        parts = Parts(fleet.workers, hearing, leader, api)
         stale_s = _STALE_AFTER_RESYNCS * options.resync_s
         async with serve_health(parts, host=options.health_host, port=options.health_port, stale_s=stale_s) as port:
-            log.info("watches %s, health on port %d", ", ".join(namespaces), port)
+            log.info("watches %s, health on port %d", ", ".join(namespaces) or "all namespaces", port)
 
             async def lead() -> None:
                 try:
                     await _until_kinds_are_served(api)
-                    await _work(workers, reader.run(min(INTERVAL_S, options.resync_s)), hearing, options.watch_s)
+                    reading = reader.run(min(INTERVAL_S, options.resync_s))
+                    async with fleet.running(), _running(reading, "reading of routers"):
+                        await watch(namespaces, fleet.wake, hearing, watch_s=options.watch_s)
                 finally:
                     judged.clear()  # another operator goes on: what this one knew gets old
 
@@ -202,7 +215,7 @@ def _leader(options: Options, namespaces: Sequence[str], api: Api) -> Leader:
     return Leader(
         api,
         name=options.lease.name,
-        namespace=options.lease.namespace or _pods_namespace() or namespaces[0],
+        namespace=options.lease.namespace or _pods_namespace() or (*namespaces, _LEASE_NAMESPACE)[0],
         me=f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}",
         duration_s=options.lease.duration_s,
     )
@@ -222,26 +235,19 @@ async def _admitting(webhook: Webhook, injector: Injector, api: Api) -> AsyncIte
     )
     async with serve_admission(injector, context, host=webhook.host, port=webhook.port) as port:
         log.info("webhook %s on port %d", webhook.configuration, port)
-        task = asyncio.create_task(keeper.run(), name="certificates")
-        try:
+        async with _running(keeper.run(), "certificates"):
             yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
 
 
-async def _work(
-    workers: dict[str, Worker], reading: Coroutine[None, None, None], hearing: Hearing, watch_s: float
-) -> None:
-    """Watch, do rounds and read routers until it is cancelled."""
-    tasks = [asyncio.create_task(worker.run(), name=f"rounds of {name}") for name, worker in workers.items()]
-    tasks.append(asyncio.create_task(reading, name="reading of routers"))
+@asynccontextmanager
+async def _running(work: Coroutine[None, None, None], name: str) -> AsyncIterator[None]:
+    """It runs until the end of the block."""
+    task = asyncio.create_task(work, name=name)
     try:
-        await watch(list(workers), lambda namespace: workers[namespace].wake(), hearing, watch_s=watch_s)
+        yield
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def _until_kinds_are_served(api: Api) -> None:

@@ -44,13 +44,13 @@ Change = Callable[[str], None]
 
 
 def streams(namespaces: Collection[str]) -> list[Stream]:
-    """All that is watched."""
+    """All that is watched; no namespaces = all of them."""
     plurals = [*(kind.plural for kind in KINDS.values()), "pods"]
-    return [(namespace, plural) for namespace in namespaces for plural in plurals]
+    return [(namespace, plural) for namespace in namespaces or ("",) for plural in plurals]
 
 
 async def watch(namespaces: Collection[str], on_change: Change, hearing: Hearing, *, watch_s: float = WATCH_S) -> None:
-    """Watch until it is cancelled. `on_change` is called in the loop of the caller."""
+    """Watch until it is cancelled; no namespaces = all of them. `on_change` is called in the loop of the caller."""
     loop = asyncio.get_running_loop()
 
     def changed(namespace: str) -> None:
@@ -127,6 +127,7 @@ async def _kopf(
             registry=_registry(unless_stopped, hearing),
             settings=_settings(watch_s),
             namespaces=namespaces,
+            clusterwide=not namespaces,
             # kopf's own has the user's name in it, and the user of an image has none; the type is a str that kopf keeps to itself
             identity=FIELD_MANAGER,  # type: ignore[arg-type]
             standalone=True,  # peering is no leader election: `leader` is
@@ -220,9 +221,9 @@ def _trace(hearing: Hearing) -> aiohttp.TraceConfig:
 
 
 def _stream(url: URL) -> Stream:
-    """…/namespaces/NAMESPACE/PLURAL."""
+    """…/namespaces/NAMESPACE/PLURAL, or …/VERSION/PLURAL of all namespaces."""
     parts = url.parts
-    return (parts[-2], parts[-1]) if "namespaces" in parts[-3:-2] else ("", "")
+    return (parts[-2] if "namespaces" in parts[-3:-2] else "", parts[-1])
 
 
 class _Backoffs:

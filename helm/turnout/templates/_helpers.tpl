@@ -32,6 +32,32 @@ app.kubernetes.io/part-of: turnout
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* The same labels for what is not the operator: its Service and budget must not select it. */}}
+{{- define "turnout.testLabels" -}}
+{{ include "turnout.labels" . | replace "app.kubernetes.io/component: operator" "app.kubernetes.io/component: test" }}
+{{- end -}}
+
+{{/* (context, annotations of the object's own, indentation): those and the common ones on lines of their own; no line when there are none. */}}
+{{- define "turnout.annotations" -}}
+{{- with merge (dict) (index . 1) (first .).Values.commonAnnotations -}}
+{{- print "annotations:\n" (toYaml . | indent 2) | nindent (int (last $)) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What restricts every container of the chart's own. */}}
+{{- define "turnout.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+capabilities:
+  drop: [ALL]
 {{- end -}}
 
 {{- define "turnout.serviceAccountName" -}}
@@ -63,4 +89,37 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{/* Names of the namespaces that are served, as JSON in a key, since a template gives text only. */}}
 {{- define "turnout.namespaces" -}}
 {{- dict "names" (default (list .Release.Namespace) .Values.watchNamespaces) | toJson -}}
+{{- end -}}
+
+{{- define "turnout.healthService" -}}
+{{- printf "%s-health" (include "turnout.fullname" .) -}}
+{{- end -}}
+
+{{/* Of a PodMonitor. */}}
+{{- define "turnout.monitoredNamespaces" -}}
+{{- if .Values.clusterWide -}}
+any: true
+{{- else -}}
+matchNames:
+{{- range (include "turnout.namespaces" . | fromJson).names }}
+- {{ . }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/* Values that do not go together. */}}
+{{- define "turnout.check" -}}
+{{- if .Values.clusterWide -}}
+{{- if .Values.watchNamespaces -}}
+{{- fail "clusterWide serves every namespace: leave watchNamespaces empty, or set clusterWide=false" -}}
+{{- end -}}
+{{- if .Values.networkPolicy.nodes -}}
+{{- fail "networkPolicy.nodes is made for each of watchNamespaces: with clusterWide=true make that policy yourself, or set networkPolicy.nodes=false" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* With which masters write what people change. */}}
+{{- define "turnout.adminRole" -}}
+{{- printf "%s-admin" (include (.Values.clusterWide | ternary "turnout.clusterName" "turnout.fullname") .) -}}
 {{- end -}}

@@ -23,7 +23,7 @@ class Injector:
     def __init__(
         self, namespaces: Collection[str], pods: RouterPods, judged: MutableMapping[str, Nodes], look: Look
     ) -> None:
-        """`judged`: what the last round of each namespace found out; it is written there while this reads."""
+        """No namespaces = all of them. `judged`: what the last round of each namespace found out; it is written there while this reads."""
         self._namespaces = frozenset(namespaces)
         self._pods = pods
         self._look = look
@@ -36,7 +36,7 @@ class Injector:
         namespace, name = str(request.get("namespace", "")), node_label(request["object"])
         if name is None:
             return review.passed(request)
-        if namespace not in self._namespaces:
+        if self._namespaces and namespace not in self._namespaces:
             return review.passed(request, f"turnout does not watch namespace {namespace}: the pod gets no sidecar")
         nodes = await self._nodes_with(namespace, name)
         how = How(self._pods.image, secrets.token_hex(16), self._pods.drain_timeout_s)

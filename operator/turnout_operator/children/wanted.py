@@ -24,7 +24,7 @@ class RouterPods:
     drain_timeout_s: int = DRAIN_TIMEOUT_S
     pull_secrets: tuple[str, ...] = ()
     admin_role: str = ""
-    """Role of each namespace with which masters change what people change on them; empty = they may not."""
+    """Role of each namespace, or `ClusterRole/NAME`, with which masters change what people change on them; empty = they may not."""
 
     def changes_for_people(self, node: RouterNode) -> bool:
         """The node's router writes custom resources."""
@@ -79,8 +79,9 @@ def _master(node: RouterNode, config: RouterConfig, how: RouterPods, store: Stor
 
 def _role_binding(account: str, role: str, namespace: str) -> Json:
     group = "rbac.authorization.k8s.io"
+    kind, _, role = role.rpartition("/")
     return _object(f"{group}/v1", "RoleBinding", account) | {
-        "roleRef": {"apiGroup": group, "kind": "Role", "name": role},
+        "roleRef": {"apiGroup": group, "kind": kind or "Role", "name": role},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
     }
 

@@ -46,6 +46,8 @@ def test_without_its_webhook_it_brings_the_kinds_and_rights_in_its_own_namespace
         ("Role", "gpus/turnout-leader"),
         ("RoleBinding", "gpus/turnout-leader"),
         ("Deployment", "gpus/turnout"),
+        ("Service", "gpus/turnout-health"),
+        ("Pod", "gpus/turnout-test"),
     }
     args = found["Deployment", "gpus/turnout"]["spec"]["template"]["spec"]["containers"][0]["args"]
     assert args[-1] == "--namespace=gpus"
@@ -136,6 +138,10 @@ def test_labels_of_pods_do_not_take_the_selectors_place(helm):
         ("image.repository=", "repository"),
         ("image.digest=sha256:12", "digest"),
         ("replica=2", "replica"),
+        ("replicas=0", "replicas"),
+        ("commonLabels.app\\.kubernetes\\.io/name=x", "app.kubernetes.io/name"),
+        ("networkPolicy.routerPorts={http}", "routerPorts"),
+        ("monitoring.podMonitor.interval=often", "interval"),
         ("router.drainTimeout=soon", "drainTimeout"),
         ("webhook.failurePolicy=Maybe", "failurePolicy"),
         ("watchNamespaces={Upper}", "watchNamespaces"),
@@ -151,3 +157,42 @@ def test_a_service_account_of_somebody_else_needs_its_name(helm):
     said = helm("template", "t", "--set", "serviceAccount.create=false", check=False)
 
     assert "serviceAccount.name is needed" in said
+
+
+@pytest.mark.parametrize("beside", ["watchNamespaces={a}", "networkPolicy.nodes=true"])
+def test_what_is_made_namespace_by_namespace_has_no_place_in_a_cluster_wide_release(helm, beside):
+    said = helm("template", "t", "--set", f"clusterWide=true,{beside}", check=False)
+
+    assert beside.partition("=")[0] in said
+    assert "clusterWide" in said
+
+
+def test_a_cluster_wide_release_has_the_same_rights_everywhere(helm):
+    one = objects(helm("template", "t"))["Role", "default/t-turnout"]
+    found = objects(helm("template", "t", "--set", "clusterWide=true"))
+
+    everywhere = found["ClusterRole", "/t-turnout-default-namespaces"]["rules"]
+    given = [rule for rule in everywhere if "bind" in rule["verbs"]]
+    assert [(rule["resources"], rule["resourceNames"]) for rule in given] == [
+        (["clusterroles"], ["t-turnout-default-admin"])
+    ]
+    assert [r for r in everywhere if r not in given] == [r for r in one["rules"] if "bind" not in r["verbs"]]
+    assert ("ClusterRole", "/t-turnout-default-admin") in found
+    assert ("Role", "default/t-turnout") not in found
+    args = found["Deployment", "default/t-turnout"]["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert {"--all-namespaces", "--admin-role=ClusterRole/t-turnout-default-admin"} <= set(args)
+
+
+def test_common_labels_and_annotations_are_on_everything_and_select_nothing(helm):
+    values = (
+        "commonLabels.team=a,commonAnnotations.who=b,replicas=2,networkPolicy.enabled=true,networkPolicy.nodes=true"
+    )
+    found = objects(helm("template", "t", "--set", values))
+
+    assert {
+        key for key, manifest in found.items() if manifest["metadata"].get("labels", {}).get("team") != "a"
+    } == set()
+    assert {
+        key for key, manifest in found.items() if manifest["metadata"].get("annotations", {}).get("who") != "b"
+    } == set()
+    assert "team" not in found["Service", "default/t-turnout-health"]["spec"]["selector"]

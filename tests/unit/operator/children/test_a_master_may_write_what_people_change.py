@@ -51,3 +51,12 @@ def test_another_role_takes_the_place_of_the_first(in_cluster: Any) -> None:
     binding = of(planned, "RoleBinding")
     assert binding is not None
     assert binding["roleRef"]["name"] == "other-admin"
+
+
+def test_a_role_of_the_whole_cluster_is_given_in_the_masters_namespace_only(in_cluster: Any) -> None:
+    in_cluster.put_node("master", admins=ADMINS)
+
+    binding = of(in_cluster.round(how=RouterPods(admin_role="ClusterRole/turnout-admin")), "RoleBinding")
+
+    assert binding is not None
+    assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) == ("ClusterRole", "turnout-admin")

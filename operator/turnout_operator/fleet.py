@@ -1,0 +1,50 @@
+"""One worker a namespace: those that were named, or one for each namespace in which something is declared.
+
+Namespaces are not listed, which would take another right: a watch begins with every object there is, and an object names its
+namespace. A worker stays when its namespace is emptied; a round of nothing is a handful of requests.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from turnout_operator.worker import Worker
+
+
+class Fleet:
+    """The workers, and their tasks while they run. They may be run again."""
+
+    def __init__(self, make: Callable[[str], Worker], namespaces: Sequence[str]) -> None:
+        """No namespaces = those that are heard of."""
+        self.workers = [make(name) for name in namespaces]
+        """It grows."""
+        self._make = make
+        self._tasks: list[asyncio.Task[None]] | None = None
+        """None = they do not run."""
+
+    def wake(self, namespace: str) -> None:
+        """Something changed there."""
+        worker = next((worker for worker in self.workers if worker.namespace == namespace), None)
+        if worker is None:
+            worker = self._make(namespace)
+            self.workers.append(worker)
+            self._start(worker)
+        worker.wake()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """All have their rounds until the end of the block."""
+        self._tasks = []
+        for worker in self.workers:
+            self._start(worker)
+        try:
+            yield
+        finally:
+            tasks, self._tasks = self._tasks, None
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _start(self, worker: Worker) -> None:
+        if self._tasks is not None:
+            self._tasks.append(asyncio.create_task(worker.run(), name=f"rounds of {worker.namespace}"))

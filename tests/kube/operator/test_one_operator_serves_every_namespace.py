@@ -1,0 +1,34 @@
+"""`--all-namespaces`: each namespace in which something is declared is a cluster of its own, also one that comes later."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+def test_namespaces_are_served_as_they_come(objects, start, manifests):
+    objects.apply(manifests.token, manifests.master())
+    start("--all-namespaces")
+    assert objects.accepted("routernode", "master")["status"] == "True"
+
+    with another_namespace(objects) as later:
+        later.apply(manifests.token, manifests.master())
+        assert later.accepted("routernode", "master")["status"] == "True"
+        assert later.config("master")["cluster"]["node"] == "master"
+
+
+def test_the_rights_of_a_cluster_wide_release_suffice(objects, start, manifests, release, tmp_path):
+    release.install(objects.namespace, "clusterWide=true", "webhook.enabled=false")
+    objects.apply(*manifests.all())
+
+    operator = start("--all-namespaces", kubeconfig=release.account(objects.namespace, tmp_path))
+
+    assert objects.accepted("routinglink", "a-to-b")["status"] == "True"
+    assert operator.more_rounds(1)["trouble"] == ""
+    release.uninstall(objects.namespace)
+
+
+@contextmanager
+def another_namespace(objects) -> Iterator:
+    name = f"{objects.namespace}-later"
+    objects.cluster.kubectl("create", "namespace", name)
+    yield type(objects)(objects.cluster, name)
+    objects.cluster.kubectl("delete", "namespace", name, "--wait=false")
