@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 def test_namespaces_are_served_as_they_come(objects, start, manifests):
     objects.apply(manifests.token, manifests.master())
-    start("--all-namespaces")
+    start("--all-namespaces", "--lease-namespace", objects.namespace)
     assert objects.accepted("routernode", "master")["status"] == "True"
 
     with another_namespace(objects) as later:
@@ -19,7 +19,9 @@ def test_the_rights_of_a_cluster_wide_release_suffice(objects, start, manifests,
     release.install(objects.namespace, "clusterWide=true", "webhook.enabled=false")
     objects.apply(*manifests.all())
 
-    operator = start("--all-namespaces", kubeconfig=release.account(objects.namespace, tmp_path))
+    account = release.account(objects.namespace, tmp_path)
+    # in a pod it would be that of the pod
+    operator = start("--all-namespaces", "--lease-namespace", objects.namespace, kubeconfig=account)
 
     assert objects.accepted("routinglink", "a-to-b")["status"] == "True"
     assert operator.more_rounds(1)["trouble"] == ""
