@@ -16,7 +16,6 @@ ACCEPTED = {
     (OPERATOR, "container-image-pull-policy"): "tags are versions and never move; image.pullPolicy is a value",
     (TEST_POD, "container-image-pull-policy"): "the same",
     (OPERATOR, "deployment-replicas"): "one by default: routers serve on without it; replicas is a value",
-    (OPERATOR, "deployment-strategy"): "one replica is replaced, never doubled",
     (OPERATOR, "pod-networkpolicy"): "off by default: only who runs the cluster knows the ports of its API server",
     (TEST_POD, "pod-networkpolicy"): "lives for a second, listens on nothing and has no account",
     (NODES_POLICY, "networkpolicy-targets-pod"): "the pods that it selects are the users'",
