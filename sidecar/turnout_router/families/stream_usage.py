@@ -27,6 +27,7 @@ _KEY: Final = b'"usage"'
 _EVENT_END: Final = re.compile(rb"((?>\r\n|\n|\r)(?>\r\n|\n|\r))")
 _DATA: Final = re.compile(rb"^data: ?", re.MULTILINE)
 _MEMBER: Final = re.compile(rb'"usage"\s*:\s*(null|\{)')
+_NULL: Final = re.compile(rb'"usage"\s*:\s*null')
 _BRACE: Final = re.compile(rb"[{}]")
 
 _EVENT: Final = b"\ndata:"
@@ -81,8 +82,15 @@ class WithoutUsage:
         return self._strip(self._inner.flush())
 
     def _strip(self, block: bytes) -> bytes:
-        if block.find(_KEY) < 0:
+        at = block.rfind(_KEY)
+        if at < 0:
             return block
+        if (
+            block.startswith(b"data: {")
+            and block.find(b"\n") == len(block) - 2
+            and (shorter := _without_null(block, at))
+        ):
+            return shorter
         pieces = _EVENT_END.split(block)  # event, its end, event, its end, …, what follows
         kept = []
         for at in range(0, len(pieces), 2):
@@ -108,6 +116,18 @@ class WithoutUsage:
             return None
         del document["usage"]
         return event[:start] + _without_member(event[start:], document)
+
+
+def _without_null(event: bytes, at: int) -> bytes | None:
+    """The usual event, without parsing: `"usage":null` belongs to the outermost object when only that one closes behind it.
+
+    Braces inside strings only make the count larger. None = look closer.
+    """
+    member = _NULL.match(event, at)
+    if member is None or event.count(b"}", member.end()) != 1 or event.find(_KEY) != at:
+        return None
+    before = event[:at].rstrip()
+    return before[:-1] + event[member.end() :] if before.endswith(b",") else None
 
 
 def _without_member(text: bytes, wanted: dict[str, object]) -> bytes:
