@@ -94,11 +94,12 @@ def explain(
     balance: Balance[str] | None = None,
     inflight: Inflight | None = None,
     means: Mapping[str, float] = NO_MEANS,
+    as_written: bool = False,
 ) -> Explanation:
     """What would become of the request.
 
     `balance`, `inflight` and `means` are the master's live counters; without them every backend looks idle and
-    `maxInflightPerBackend` is taken to hold.
+    `maxInflightPerBackend` is taken to hold. `as_written`: the members of a pool in its own order, whatever its policy.
     """
     chain = routing.snapshot.find(facts.model, facts.path)
     if chain is None:
@@ -108,19 +109,18 @@ def explain(
     denied = outcome if isinstance(outcome, Deny) else None
     targets = () if isinstance(outcome, Deny) else outcome.targets
     wanted = needs(facts.capability, has_images=facts.has_images)
-    candidates = tuple(
-        _tried(routing.catalog, candidate, facts)
-        for candidate in pools.expand(
-            targets,
-            serves=lambda model: bool(routing.catalog.answering(model, wanted)),
-            choose=pools.choosing(
-                balance or Balance(),
-                affinity=lambda: conversation_key(facts.body) if facts.body else b"",
-                looks_only=True,
-                inflight=inflight,
-            ),
-        )
+    choose = pools.choosing(
+        balance or Balance(),
+        affinity=lambda: conversation_key(facts.body) if facts.body else b"",
+        looks_only=True,
+        inflight=inflight,
     )
+    expanded = pools.expand(
+        targets,
+        serves=lambda model: bool(routing.catalog.answering(model, wanted)),
+        choose=pools.as_written if as_written else choose,
+    )
+    candidates = tuple(_tried(routing.catalog, candidate, facts) for candidate in expanded)
     return Explanation(
         frontend_model=chain.name,
         rule=decision.rule,

@@ -46,6 +46,11 @@ def _expanded(target: Target, serves: Callable[[str], bool], choose: Choose) -> 
             yield from (Candidate(model, target.pool.name) for model in choose(target.pool, serving))
 
 
+def as_written(_pool: Pool, serving: Sequence[str]) -> Sequence[str]:
+    """Members in the order of the pool."""
+    return serving
+
+
 def choosing(
     known: balance.Balance[str],
     *,

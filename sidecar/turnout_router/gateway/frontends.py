@@ -103,7 +103,10 @@ class Frontends:
         def found(*, ejected: bool) -> Explanation:
             out = {e for e in _endpoints(table) if ejected is bool(endpoints.inside([e], now))}
             routing = Routing(self.snapshot, catalog_of(table, facts.path, without=out))
-            return explain(routing, facts, balance=self.pools, inflight=inflight, means=self.means.values)
+            # what is ejected is tried last and as it is written: no policy is asked, no turn is taken (`route._along`)
+            return explain(
+                routing, facts, balance=self.pools, inflight=inflight, means=self.means.values, as_written=ejected
+            )
 
         first, last_resort = found(ejected=False), found(ejected=True)
         known = {tried.model for tried in first.candidates}

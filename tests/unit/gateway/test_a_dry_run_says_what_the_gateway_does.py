@@ -152,7 +152,9 @@ def load(router: Router, cluster: dict[str, Any], table: RoutingTable, draw: Any
     router.registry.table = table
     router.frontends.reconfigure(router.config, router.frontends.compiled(router.config))
     router.frontends.follow(table)
-    router.endpoints.balance.inflight.clear()
+    for balance, groups in ((router.frontends.pools, POOLS), (router.endpoints.balance, MODELS)):
+        balance.inflight.clear()
+        balance.turns = {group: draw(st.integers(0, 40)) for group in groups}
     router.endpoints.ejections.keep(())
     for model in table.models.values():
         for found in model.endpoints:
@@ -235,3 +237,22 @@ def test_a_live_dry_run_says_what_the_gateway_does(
 
     if not idle.unevaluated:
         assert idle.rule == said.rule
+
+
+def test_what_is_ejected_comes_last_as_it_is_written_whoevers_turn_it_is(router: Router) -> None:
+    endpoints = {m: Endpoint("a", "a", None, m, m, Family.OPENAI, frozenset({Capability.TEXT}), True) for m in MODELS[:3]}  # fmt: skip
+    table = RoutingTable({m: PublicModel(m, (e,), e.capabilities) for m, e in endpoints.items()}, frozenset(MODELS))
+    pool = {"name": "p0", "policy": Policy.ROUND_ROBIN, "members": [{"model": m} for m in endpoints]}
+    frontend = {"name": "f0", "model_name": "f0", "rules": [], "default_targets": [{"pool": "p0"}]}
+    load(router, {"frontends": [frontend], "pools": [pool], "policy": "RoundRobin"}, table, lambda _: 1)
+    router.frontends.pools.turns["p0"] = 1
+    for out in ("m0", "m1"):
+        for _ in range(EJECT_AFTER):
+            router.endpoints.ejections.ended(key_of(endpoints[out]), Verdict.BAD, 1000.0)
+
+    asking = asking_of({"body": {"model": "f0", "messages": []}, "headers": {}, "caller": Caller("ann")})
+    facts = read("/v1/chat/completions", {"model": "f0", "messages": []}, client="ann")
+    said = router.explain(facts, live=True)
+
+    assert [c.model for c in said.candidates] == ["m2", "m0", "m1"]
+    check(router, said, asking, RequestRecord("r", 1.7e9, asking.path.path))
