@@ -6,7 +6,7 @@ dear to write). Idea: of all reachable prices only those are kept that no other 
 usual, so a cost is a few multiplications, however many models there are.
 
 Where the client does not say how long the answer may be, the measured mean of each model takes that place, so then
-every reachable price is looked at. A model without one has no cost for such a request.
+every reachable price is looked at. A model without one has no cost for such a request. An embedding writes no tokens.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from turnout_api.config import PriceConfig
 from turnout_api.routing.facts import Facts
+from turnout_api.vocabulary import Capability
 
 MILLION = 1_000_000
 
@@ -73,11 +74,12 @@ def cost(prices: Iterable[Price], facts: Facts, means: Mapping[str, float]) -> C
     """
     if facts.input_tokens is None:
         return Cost(None, "the request has no estimate of its input tokens, so it has no cost")
+    asked = 0 if facts.capability is Capability.EMBEDDING else facts.output_tokens
     found: tuple[int, str] | None = None
     is_priced = False
     for price in prices:
         is_priced = True
-        output = facts.output_tokens if facts.output_tokens is not None else means.get(price.model)
+        output = asked if asked is not None else means.get(price.model)
         if output is None:
             if price.output_micros:
                 continue

@@ -70,6 +70,8 @@ class WithoutUsage:
 
     def __init__(self, inner: SseRewriter) -> None:
         self._inner = inner
+        self._line_goes_on = False
+        """The end of what was taken out last was a CR, and the LF of it may be still to come."""
         self.took_more = False
         """`timings` went with an event that was taken out: asking this server costs the client something."""
 
@@ -82,6 +84,8 @@ class WithoutUsage:
         return self._strip(self._inner.flush())
 
     def _strip(self, block: bytes) -> bytes:
+        if self._line_goes_on and block:
+            block, self._line_goes_on = block.removeprefix(b"\n"), False
         at = block.rfind(_KEY)
         if at < 0:
             return block
@@ -91,12 +95,16 @@ class WithoutUsage:
             and (shorter := _without_null(block, at))
         ):
             return shorter
-        pieces = _EVENT_END.split(block)  # event, its end, event, its end, …, what follows
         kept = []
+        if block.startswith(b"\n"):  # of the CRLF that ended the event before, which stayed
+            kept, block = [b"\n"], block[1:]
+        pieces = _EVENT_END.split(block)  # event, its end, event, its end, …, what follows
         for at in range(0, len(pieces), 2):
             event = self._stripped(pieces[at])
             if event is not None:
                 kept += [event, *pieces[at + 1 : at + 2]]
+            elif at + 3 == len(pieces) and not pieces[-1]:
+                self._line_goes_on = pieces[at + 1].endswith(b"\r")
         return b"".join(kept)
 
     def _stripped(self, event: bytes) -> bytes | None:

@@ -160,11 +160,22 @@ class Until:
             while not await _serves(session, set(models)):  # noqa: ASYNC110  another process
                 await asyncio.sleep(0.05)
 
+    async def not_served(self, cluster: Cluster, model: str) -> None:
+        """Wait until the master knows that nothing serves a model."""
+        headers = {"Authorization": f"Bearer {cluster.credentials['clusterToken']}"}
+        async with asyncio.timeout(DEADLINE_S), aiohttp.ClientSession(cluster.url, headers=headers) as session:
+            while (await _served(session)).get(model):  # noqa: ASYNC110  another process
+                await asyncio.sleep(0.05)
+
+
+async def _served(session: aiohttp.ClientSession) -> dict[str, bool]:
+    async with session.get("/router/v1/node/status") as response:
+        return {model["name"]: model["available"] for model in (await response.json())["public_models"]}
+
 
 async def _serves(session: aiohttp.ClientSession, models: set[str]) -> bool:
     try:
-        async with session.get("/router/v1/node/status") as response:
-            served = {model["name"]: model["available"] for model in (await response.json())["public_models"]}
+        served = await _served(session)
     except aiohttp.ClientError:
         return False
     return bool(served) and all(served.values()) and models <= served.keys()

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from turnout_router.families import paths
@@ -36,7 +36,8 @@ CUTS = st.lists(st.integers(0, 10_000), max_size=12)
 NULL, TOLD = ', "usage": null', f', "usage":{json.dumps(USAGE)}'
 
 
-@pytest.mark.parametrize("end", ["\n\n", "\r\n\r\n"])
+@pytest.mark.parametrize("end", ["\n\n", "\r\n\r\n", "\r\r"])
+@example(cuts=[1250])  # within the CRLF of what is taken out
 @given(cuts=CUTS)
 def test_the_usage_event_goes_and_the_member_of_others_and_nothing_else(end: str, cuts: list[int]) -> None:
     said = 'he said \\"usage\\": null and 🙂'

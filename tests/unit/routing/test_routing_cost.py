@@ -45,6 +45,15 @@ def test_every_rule_is_asked_with_the_same_number_also_after_a_jump(rules):
     assert (micros(asked_g), asked_g.rule) == (50, "g/dear")
 
 
+@pytest.mark.parametrize("path", ["/v1/embeddings", "/v1/rerank", "/api/embed"])
+def test_an_embedding_writes_no_tokens_whatever_was_measured(rules, path):
+    f, prices = rules.frontend("f", defaults=("m",)), {"m": [rules.price(1_000_000, 1_000_000)]}
+    asks = rules.request(body={"input": "x" * 400}, path=path)
+
+    for means in ({}, {"m": 1000.0}):
+        assert micros(rules.decided(f, prices=prices, request=asks, means=means)) == 100
+
+
 def test_where_nodes_state_different_prices_the_lowest_counts(rules):
     prices = {"m": [rules.price(0, 0, 9), rules.price(0, 0, 4)]}
 
