@@ -4,6 +4,10 @@ import csv
 import io
 from typing import Any
 
+import pytest
+
+from turnout_router.admin.usage import GROUPS, SUMS
+
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 4}
 
 
@@ -34,6 +38,19 @@ async def test_csv_is_had_by_accept_or_by_name(cluster: Any, ann: Any) -> None:
             assert response.content_type == "text/csv"
             (row,) = csv.DictReader(io.StringIO(await response.text()))
         assert (row["model"], row["requests"]) == ("m", "1")
+
+
+@pytest.mark.parametrize("group", GROUPS)
+async def test_every_group_is_a_column_of_the_table_and_says_what_json_says(cluster: Any, ann: Any, group: str) -> None:
+    await call(cluster, ann)
+    await call(cluster, ann, model="nobodys")
+    async with ann.get("/admin/usage", params={"group_by": group}) as response:
+        wanted = (await response.json())["data"]
+    async with ann.get("/admin/usage", params={"group_by": group, "format": "csv"}) as response:
+        rows = list(csv.DictReader(io.StringIO(await response.text())))
+    assert list(rows[0]) == [group, *SUMS]
+    assert [(row[group], int(row["requests"])) for row in rows] == [(str(w[group]), w["requests"]) for w in wanted]
+    assert sum(int(row["requests"]) for row in rows) == 2
 
 
 async def test_a_group_that_does_not_exist_is_a_400_that_names_those_that_do(ann: Any) -> None:
