@@ -17,6 +17,8 @@ from turnout_cli.reporting.reverse import Missed
 
 ENOUGH = 5
 """Plans, returns, waits."""
+SETTLED_S = 600.0
+"""A link lacks measurements while it is young: jobs and loads of it must have run first. That passes by itself."""
 LONG_WAIT_S = 30.0
 """An own request that waited longer behind borrowed work waited long."""
 OFTEN = 0.25
@@ -78,16 +80,20 @@ def advise(facts: Facts) -> list[Advice]:
 
 
 def _never_priced(facts: Facts) -> Iterator[Advice]:
-    reasons = Counter(row.reason for row in facts.plans if row.reason in UNPRICED)
+    unpriced = [row for row in facts.plans if row.reason in UNPRICED]
+    reasons = Counter(row.reason for row in unpriced)
     count = reasons.total()
     if count < ENOUGH or any(row.reason in PRICED or row.outcome is Outcome.GRANTED for row in facts.plans):
+        return
+    times = [row.ts for row in unpriced]
+    if max(times) - min(times) < SETTLED_S:
         return
     (reason, most), *_ = reasons.most_common(1)
     probes = sum(row.outcome is Outcome.PROBE for row in facts.plans)
     yield Advice(
         Kind.NEVER_PRICED,
         f"never priced in {len(facts.plans)} plans, {most} times {reason}: {UNPRICED[Reason(reason)]}",
-        min(row.ts for row in facts.plans if row.reason in UNPRICED),
+        min(times),
         {"plans": len(facts.plans), "unpriced": count, "most_often": reason, "probes": probes},
     )
 

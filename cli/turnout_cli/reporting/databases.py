@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from turnout_api.lending import DecisionRow, ModelRef
+from turnout_api.vocabulary import Lane
 from turnout_cli.reporting.log import ClusterLog, KnownLink, NodeLog, Pair
 from turnout_router.main import read_config
 from turnout_router.runtime.interface import LoadRecord
@@ -44,11 +45,11 @@ def of_state(folder: Path, since: float) -> ClusterLog:
     found = sorted(folder.glob(f"nodes/*/{DATABASE}"))
     if not found:
         raise LogUnusable(f"{folder} has no nodes/NAME/{DATABASE}: no router has run with this state folder yet")
-    links: dict[Pair, KnownLink] = {}
+    links: dict[tuple[Pair, Lane], KnownLink] = {}
     notes = []
     for config in sorted(folder.glob("nodes/*/router.yaml")):
         try:
-            links |= {link.pair: link for link in _links(config)}
+            links |= {(link.pair, link.lane): link for link in _links(config)}
         except RouterRefused as refused:
             notes.append(f"its links are not known: {refused}")
     log = of_files(found, since)

@@ -12,6 +12,7 @@ from enum import StrEnum
 from math import fsum, inf
 
 from turnout_api.lending import DecisionRow, ModelRef, Outcome, RowKind
+from turnout_api.vocabulary import Lane
 from turnout_cli.reporting.log import ClusterLog, Pair
 from turnout_router.store.records import RequestRecord, SampleRecord
 
@@ -66,7 +67,7 @@ def journeys(log: ClusterLog) -> list[Journey]:
             returned.get(_key(row)),
             records.get((row.owner_node, row.request_id)),
             known=row.owner_node in log.nodes,
-            owner_job_s=estimates.owner_job_s(Pair.of(row), row.ts),
+            owner_job_s=estimates.owner_job_s(row),
         )
         for row in lent
     ]
@@ -78,33 +79,41 @@ def is_of(record: RequestRecord, node: str) -> bool:
 
 
 class Estimates:
-    """What a job takes its owner: t(owner, first) of the newest plan for the pair, else the mean of its samples."""
+    """What a job takes its owner: what the row says that lent it, for requests of a burst differ in size. Where the owner had
+    no measurements then (a probe): t(owner, first) of the newest plan for the pair, else the mean of its samples, of the
+    same lane.
+    """
 
     def __init__(self, log: ClusterLog) -> None:
-        self._plans: dict[Pair, tuple[list[float], list[float]]] = {}
+        self._plans: dict[tuple[Pair, Lane | None], tuple[list[float], list[float]]] = {}
         plans = [row for row in log.rows if row.kind is RowKind.PLAN and row.owner_job_s is not None]
         for row in sorted(plans, key=lambda row: row.ts):
-            at, seconds = self._plans.setdefault(Pair.of(row), ([], []))
+            at, seconds = self._plans.setdefault((Pair.of(row), row.lane), ([], []))
             at.append(row.ts)
             seconds.append(row.owner_job_s or 0.0)
-        self._means = {
-            ModelRef(node, model): mean for node, facts in log.nodes.items() for model, mean in _means(facts.samples)
+        self._means: dict[tuple[ModelRef, Lane | None], float] = {
+            (ModelRef(node, model), lane): mean
+            for node, facts in log.nodes.items()
+            for model, lane, mean in _means(facts.samples)
         }
 
-    def owner_job_s(self, pair: Pair, at: float) -> float | None:
-        """At that moment; None = nobody knew, and nobody knows."""
-        found = self._plans.get(pair)
+    def owner_job_s(self, lent: DecisionRow) -> float | None:
+        """Of the request that a row says was lent; None = nobody knew, and nobody knows."""
+        if lent.owner_job_s is not None:
+            return lent.owner_job_s
+        pair = Pair.of(lent)
+        found = self._plans.get((pair, lent.lane))
         if found is None:
-            return self._means.get(pair.owner)
+            return self._means.get((pair.owner, lent.lane))
         times, seconds = found
-        return seconds[max(0, bisect_right(times, at + SKEW_S) - 1)]
+        return seconds[max(0, bisect_right(times, lent.ts + SKEW_S) - 1)]
 
 
-def _means(samples: Iterable[SampleRecord]) -> list[tuple[str, float]]:
-    by_model: dict[str, list[float]] = defaultdict(list)
+def _means(samples: Iterable[SampleRecord]) -> list[tuple[str, Lane, float]]:
+    by_model: dict[tuple[str, Lane], list[float]] = defaultdict(list)
     for sample in samples:
-        by_model[sample.model].append(sample.seconds)
-    return [(model, fsum(seconds) / len(seconds)) for model, seconds in by_model.items()]
+        by_model[sample.model, Lane.IMAGE if sample.pixel_steps > 0 else Lane.TEXT].append(sample.seconds)
+    return [(model, lane, fsum(seconds) / len(seconds)) for (model, lane), seconds in by_model.items()]
 
 
 def _key(row: DecisionRow) -> tuple[str, str, str]:

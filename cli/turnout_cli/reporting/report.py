@@ -15,13 +15,14 @@ from turnout_cli.reporting.advice import Advice, Facts, advise
 from turnout_cli.reporting.alone import Alone, alone
 from turnout_cli.reporting.costs import Cost, costs
 from turnout_cli.reporting.journeys import End, Journey, is_of, journeys
-from turnout_cli.reporting.log import ClusterLog, Pair
+from turnout_cli.reporting.log import ClusterLog, KnownLink, Pair
 from turnout_cli.reporting.reverse import Missed, missed
 from turnout_router.store.records import RequestRecord
 
 ESTIMATES = {
-    "saved_work_s": "sum of owner_job_s over answered requests; owner_job_s = what the newest plan for the pair at the time "
-    "of lending said that the owner needs for its next request, else the mean of the owner's samples",
+    "saved_work_s": "sum of owner_job_s over answered requests; owner_job_s = what the owner predicted for that very request "
+    "when it lent it; where it had no measurements then, what the newest plan for the pair said of its next request, else the "
+    "mean of the owner's samples",
     "saved_waiting_s": "the owner's queue played again alone, c(i) = max(c(i-1), arrival(i)) + seconds(i), minus what "
     "happened, summed over all its requests; seconds(i) = what it took, or owner_job_s of one that a helper answered. Of an "
     "owner with several helpers each link's part is by saved_work_s",
@@ -51,8 +52,9 @@ class LinkReport:
     """One link."""
 
     name: str
-    """Empty where the configuration is not known."""
+    """Empty where the configuration is not known; two models that are linked in both lanes are one entry with both names."""
     lane: Lane | None
+    """None = not known, or both."""
     owner: ModelRef
     helper: ModelRef
     plans: int
@@ -130,12 +132,14 @@ def report(log: ClusterLog) -> LendingReport:
         if row.owner_node and row.helper_node:
             rows[Pair.of(row)].append(row)
     laid, unlaid = costs(lent, log.rows, log.nodes)
-    known = {link.pair: link for link in log.links or ()}
+    known: dict[Pair, list[KnownLink]] = defaultdict(list)  # two models may be linked in both lanes
+    for found in log.links or ():
+        known[found.pair].append(found)
     records = {owner: _records(owner, log, lent) for owner in {pair.owner for pair in by_pair}}
-    owners = {owner: _alone(owner, found, lent) for owner, found in records.items()}
+    owners = {owner: _alone(owner, known_of, lent) for owner, known_of in records.items()}
     links = []
     for pair in sorted({*rows, *known}):
-        link = known.get(pair)
+        of_pair = known.get(pair, [])
         joined = _Joined(
             pair=pair,
             rows=rows.get(pair, []),
@@ -144,7 +148,9 @@ def report(log: ClusterLog) -> LendingReport:
             records=records.get(pair.owner),
             saved_waiting_s=_saved_waiting_s(pair, owners, by_pair),
         )
-        links.append(_link(joined, log, "" if link is None else link.name, None if link is None else link.lane))
+        lanes = {link.lane for link in of_pair}
+        name = ", ".join(sorted(link.name for link in of_pair))
+        links.append(_link(joined, log, name, lanes.pop() if len(lanes) == 1 else None))
     links.sort(key=lambda one: -one.lent)
     times = [row.ts for row in log.rows]
     return LendingReport(
@@ -179,7 +185,7 @@ def _link(joined: _Joined, log: ClusterLog, name: str, lane: Lane | None) -> Lin
     measured = pair.helper.node in log.nodes
     return LinkReport(
         name=name,
-        lane=lane or next((row.lane for row in joined.rows if row.lane is not None), None),
+        lane=lane or _one_lane(joined.rows),
         owner=pair.owner,
         helper=pair.helper,
         plans=len(plans),
@@ -207,6 +213,12 @@ def _link(joined: _Joined, log: ClusterLog, name: str, lane: Lane | None) -> Lin
         borrowed_work_s=cost.borrowed_s if measured else None,
         advice=advise(Facts(pair, plans, lent, cost, _missed(pair, log, plans))),
     )
+
+
+def _one_lane(rows: Iterable[DecisionRow]) -> Lane | None:
+    """The lane that the rows name, if it is one."""
+    lanes = {row.lane for row in rows if row.lane is not None}
+    return lanes.pop() if len(lanes) == 1 else None
 
 
 def _missed(pair: Pair, log: ClusterLog, plans: Sequence[DecisionRow]) -> Missed | None:

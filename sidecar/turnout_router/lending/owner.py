@@ -248,8 +248,11 @@ class OwnerQueue:
         self._board.lent.add(ticket)
         counts_ahead = self._board.plan.lending.cut_off_counts_ahead
         begun = self.lent.count(lease.helper) > 0
-        self.lent.add(ticket, lease, now, switch_s=held.switch_s(now, begun=begun), counts_ahead=counts_ahead)
-        self._write(self._row(Outcome.LENT, lease, ticket, now))
+        out = self.lent.add(ticket, lease, now, switch_s=held.switch_s(now, begun=begun), counts_ahead=counts_ahead)
+        row = self._row(Outcome.LENT, lease, ticket, now)
+        # of this very request: what a plan says is of the one that was the oldest then
+        row.owner_job_s, row.helper_job_s = seconds_of(ticket, self._owner_fits(lease, now)), out.seconds
+        self._write(row)
         self._board.effects.append(Lend(ticket, lease))
 
     def began(self, ticket: Ticket) -> None:

@@ -15,18 +15,23 @@ def advice(rows, nodes=None):
 
 def test_a_link_that_was_never_priced_says_what_is_not_measured(row):
     rows = [row("skipped", 10.0 + n, reason="switch_unpriced") for n in range(5)]
-    rows += [row("probe", 20.0, reason="switch_unpriced"), row("skipped", 5.0, reason="helper_not_accepting")]
+    rows += [row("probe", 610.0, reason="switch_unpriced"), row("skipped", 5.0, reason="helper_not_accepting")]
     found = advice(rows)["never_priced"]
     assert "load it once" in found.text
     assert found.since == 10.0
     assert found.evidence == {"plans": 7, "unpriced": 6, "most_often": "switch_unpriced", "probes": 1}
 
 
+def test_a_link_that_has_just_been_made_is_not_called_never_priced(row):
+    """Its jobs and loads are still to be measured."""
+    assert advice([row("skipped", 10.0 + n, reason="owner_unpriced") for n in range(600)]) == {}
+
+
 @pytest.mark.parametrize("later", [("granted", ""), ("skipped", "outranked"), ("skipped", "cost_rejected")])
 def test_a_link_that_was_priced_once_is_not_called_never_priced(row, later):
     outcome, reason = later
-    rows = [row("skipped", float(n), reason="owner_unpriced") for n in range(9)]
-    assert advice([*rows, row(outcome, 20.0, reason=reason)]) == {}
+    rows = [row("skipped", 100.0 * n, reason="owner_unpriced") for n in range(9)]
+    assert advice([*rows, row(outcome, 900.0, reason=reason)]) == {}
 
 
 def test_a_link_always_rejected_on_cost_says_what_the_price_is_made_of(row):

@@ -286,3 +286,11 @@ def test_on_the_image_lane_no_window_is_asked_for(owner, lease):
         router.claim(name, job=Job(lane=Lane.IMAGE, pixel_steps=1e6, body_bytes=10**7))
     router.push(lease(2))
     assert list(router.lent) == ["3"]
+
+
+def test_its_row_says_what_this_very_request_takes_at_home_and_there(owner, lease):
+    router = owner()
+    router.claim("1", "2", "3")
+    router.push(lease(1, job_s=4.0))
+    (row,) = router.rows_of("lent")
+    assert (row.owner_job_s, row.helper_job_s) == (10.0, 4.0)
