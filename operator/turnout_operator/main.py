@@ -182,12 +182,14 @@ async def _serve(options: Options, namespaces: Sequence[str]) -> None:
         leader = _leader(options, namespaces, api)
         judged: dict[str, Nodes] = {}
         reader = Reader(session, api.secret_value, lambda name: fleet.wake(name))  # noqa: PLW0108 - it comes below
+        nudger = Nudger(session, api.secret_value, on_late=lambda name: fleet.wake(name))  # noqa: PLW0108 - as above
         rounds = Rounds(
             api.only_while(lambda: leader.leads),
-            Nudger(session, api.secret_value),
+            nudger,
             options.pods,
             reader=reader,
             judged=judged.__setitem__,
+            reread_s=options.resync_s,
         )
         if options.webhook is not None:
             injector = Injector(namespaces, options.pods, judged, rounds.look)
@@ -205,8 +207,10 @@ async def _serve(options: Options, namespaces: Sequence[str]) -> None:
                     reading = reader.run(min(INTERVAL_S, options.resync_s))
                     async with fleet.running(), _running(reading, "reading of routers"):
                         await watch(namespaces, fleet.wake, hearing, watch_s=options.watch_s)
-                finally:
-                    judged.clear()  # another operator goes on: what this one knew gets old
+                finally:  # another operator goes on: what this one knew gets old
+                    await nudger.stop()
+                    rounds.forget()
+                    judged.clear()
 
             await leader.run(lead)
 

@@ -22,7 +22,7 @@ def facts(verdict: Verdict, picture: Picture) -> Iterator[Fact | Unchanged]:
     """Programmed and Ready, of a node that has a configuration."""
     config, known = picture.resolution.configs.get(verdict.name), picture.nodes.get(verdict.name)
     if known is None and config is not None:
-        yield conditions.too_large(len(deliver.text_of(config).encode()), deliver.MAX_CONFIG_BYTES)
+        yield conditions.too_large(deliver.size_of(deliver.content_of(config)), deliver.MAX_CONFIG_BYTES)
         yield Unchanged(READY)
     elif known is not None:
         yield _programmed(verdict.name, known, picture.issued[verdict.name].generation)

@@ -23,8 +23,10 @@ _TIMEOUT = aiohttp.ClientTimeout(total=10)
 _TELL_AGAIN_S = 300.0
 _TELL_BEHIND_S = 30.0
 """One that says itself that it runs an older configuration: it started anew since, or took another one."""
-_AT_ONCE = 8
-"""Routers told side by side: a few that hang do not hold up the others for long."""
+_AT_ONCE = 64
+"""Routers told side by side: those that hang do not hold up the others."""
+PATIENCE_S = 1.0
+"""A round waits so long for routers to answer; the statuses that it writes say what came of it."""
 
 log = logging.getLogger(__name__)
 
@@ -46,25 +48,59 @@ class Nudger:
     """Remembers whom it told what, so that a round without news calls nobody."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, token_of: TokenOf, clock: Callable[[], float] = time.monotonic
+        self,
+        session: aiohttp.ClientSession,
+        token_of: TokenOf,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        on_late: Callable[[str], None] = lambda _namespace: None,
     ) -> None:
+        """`on_late` gets the namespace of a router whose answer no round waited for."""
         self._session = session
         self._token_of = token_of
         self._clock = clock
         self._told: dict[_Who, _Telling] = {}
         self._reached: dict[_Who, Reached] = {}
         """What came of it last: it is logged when it changes, not every round."""
+        self._on_late = on_late
+        self._limit = asyncio.Semaphore(_AT_ONCE)
+        self._running: dict[_Who, asyncio.Task[None]] = {}
+        self._late: set[_Who] = set()
 
     async def tell(self, namespace: str, routers: Sequence[Told]) -> None:
-        """Tell those that were not told yet; the others are left alone. `routers` are all of the namespace."""
-        limit = asyncio.Semaphore(_AT_ONCE)
+        """Tell those that were not told yet; the others are left alone. `routers` are all of the namespace.
 
-        async def one(told: Told) -> None:
-            async with limit:
-                await self._tell(told)
-
+        One that does not answer soon is not waited for: `late` is called when its answer, or none, makes a difference.
+        """
         self._forget(namespace, {_who(told) for told in routers})
-        await asyncio.gather(*(one(told) for told in routers if self._is_due(told)))
+        for told in routers:
+            who = _who(told)
+            if who not in self._running and self._is_due(told):
+                self._running[who] = asyncio.create_task(self._one(told), name=f"telling {who[1]}")
+        running = {who: task for who, task in self._running.items() if who[0] == namespace}
+        if running:
+            await asyncio.wait(running.values(), timeout=PATIENCE_S)
+            self._late |= {who for who in running if who in self._running}
+
+    async def stop(self) -> None:
+        """Whoever is being told is told by the next round, or by another operator."""
+        running = list(self._running.values())
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def _one(self, told: Told) -> None:
+        who = _who(told)
+        before = self._reached.get(who)
+        try:
+            async with self._limit:
+                await self._tell(told)
+        finally:
+            del self._running[who]
+        if who in self._late:
+            self._late.discard(who)
+            if self._reached.get(who) != before:
+                self._on_late(told.node.namespace)
 
     def reached(self, namespace: str) -> dict[str, Reached]:
         """What came of it, by URL."""

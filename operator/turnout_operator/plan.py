@@ -5,8 +5,8 @@ Invariants:
 - What is planned twice is planned alike, and what is there already is not planned.
 - A generation grows when, and only when, a router's configuration changed. It is at least the time in seconds, so that it
   grows even past one that nobody remembers (a namespace that was restored, a Secret that was deleted).
-- The order of writing is state, Secrets, other objects, statuses: a state that says more than was delivered is delivered
-  by the next round, no router ever runs what the state does not know, and none starts before its Secret is there.
+- The order of writing is state, Secrets, other objects, then routers are told, then statuses: a state that says more than was delivered is
+  delivered by the next round, no router ever runs what the state does not know, and none starts before its Secret is there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -90,16 +90,35 @@ def token_references(objects: Iterable[Manifest], kept: Kept) -> set[tuple[str, 
     return {(ref["name"], ref["key"]) for ref in declared} | {(ref.name, ref.key) for ref in accepted}
 
 
-def plan(observed: Observed, now: datetime, pods: RouterPods = RouterPods()) -> Plan:  # noqa: B008 - frozen
-    """Decide on everything. `pods`: how routers are run."""
-    manifests, declared, resolution = _judged(observed, admin_writes=bool(pods.admin_role))
-    fitting = {name: config for name, config in resolution.configs.items() if not deliver.is_too_large(config)}
-    issued = _issued(fitting, observed.kept.routers, declared, int(now.timestamp()))
+@dataclass(slots=True)
+class Memory:
+    """What a round would work out again as the last one did. Without it a plan is the same, and takes longer."""
+
+    declared: dict[tuple[object, ...], Declared] = field(default_factory=dict)
+    """By what changes with the spec."""
+    bodies: dict[str, str] = field(default_factory=dict)
+    """Of configurations, by hash."""
+
+
+def plan(
+    observed: Observed,
+    now: datetime,
+    pods: RouterPods = RouterPods(),  # noqa: B008 - frozen
+    memory: Memory | None = None,
+) -> Plan:
+    """Decide on everything. `pods`: how routers are run. `memory`: of the namespace; it is brought up to date."""
+    memory = memory or Memory()
+    manifests, declared, resolution = _judged(observed, memory, admin_writes=bool(pods.admin_role))
+    contents = {name: deliver.content_of(config, memory.bodies) for name, config in resolution.configs.items()}
+    memory.bodies = {content.hash: content.body for content in contents.values()}
+    contents = {name: content for name, content in contents.items() if not deliver.is_too_large(content)}
+    issued = _issued(contents, observed.kept.routers, declared, int(now.timestamp()))
     configs = {
-        name: config.model_copy(update={"generation": issued[name].generation}) for name, config in fitting.items()
+        name: resolution.configs[name].model_copy(update={"generation": issued[name].generation}) for name in contents
     }
     kept = Kept(last_accepted=resolution.last_accepted, ledger=resolution.ledger, routers=issued)
-    nodes = {name: _node(resolution, name, manifests) for name in configs}
+    metadata = {m["metadata"]["name"]: m["metadata"] for m in manifests if m["kind"] == "RouterNode"}
+    nodes = {name: _node(resolution, name, metadata[name]) for name in configs}
     stores = {m["metadata"]["name"]: _store(m) for m in manifests if m["kind"] == "RouterNode"}
     routers, ended = routers_of(observed.pods), ended_of(observed.pods)
     changed = {
@@ -121,7 +140,7 @@ def plan(observed: Observed, now: datetime, pods: RouterPods = RouterPods()) -> 
     }
     return Plan(
         state=None if document(kept) == document(observed.kept) else kept,
-        secrets=tuple(_secrets(nodes, configs, observed.secrets)),
+        secrets=tuple(_secrets(nodes, contents, issued, observed.secrets)),
         delete=tuple(key for change in changed.values() for key in change.delete),
         apply=tuple(child for change in changed.values() for child in change.apply),
         statuses=tuple(statuses.statuses(manifests, Picture(resolution, issued, facts), now, observed.resting)),
@@ -138,20 +157,25 @@ def plan(observed: Observed, now: datetime, pods: RouterPods = RouterPods()) -> 
 
 def nodes_of(observed: Observed) -> Nodes:
     """What pods may be labelled with, and nothing else."""
-    return Nodes.of(_judged(observed)[2])
+    return Nodes.of(_judged(observed, Memory())[2])
 
 
-def _judged(observed: Observed, *, admin_writes: bool = False) -> tuple[list[Manifest], list[Declared], Resolution]:
+def _judged(
+    observed: Observed, memory: Memory, *, admin_writes: bool = False
+) -> tuple[list[Manifest], list[Declared], Resolution]:
     manifests = _in_order_of_creation(observed.objects)
-    declared = [declare(_bare(manifest)) for manifest in manifests]
+    declared = {
+        (key := _spec_of(manifest)): memory.declared.get(key) or declare(_bare(manifest)) for manifest in manifests
+    }
+    memory.declared = declared
     resolution = resolve(
-        declared,
+        list(declared.values()),
         placement=InCluster(observed.previous_tokens, admin_writes=admin_writes),
         generation=0,
         last_accepted=observed.kept.last_accepted,
         ledger=observed.kept.ledger,
     )
-    return manifests, declared, resolution
+    return manifests, list(declared.values()), resolution
 
 
 def _urls(node: RouterNode, routers: Sequence[RouterPod]) -> list[str]:
@@ -173,6 +197,12 @@ def _in_order_of_creation(objects: Iterable[Manifest]) -> list[Manifest]:
     return sorted(living, key=lambda m: (m["metadata"]["creationTimestamp"], m["kind"], m["metadata"]["name"]))
 
 
+def _spec_of(manifest: Manifest) -> tuple[object, ...]:
+    """What is another one when the spec is: a generation grows with it, and an object that is made anew has another uid."""
+    metadata = manifest["metadata"]
+    return manifest["kind"], metadata["name"], metadata["uid"], metadata["generation"]
+
+
 def _bare(manifest: Manifest) -> dict[str, Any]:
     """The parts that are judged. Metadata is the API server's: a field that a newer one adds is no mistake."""
     wanted = ("name", "namespace", "generation", "uid")
@@ -181,35 +211,35 @@ def _bare(manifest: Manifest) -> dict[str, Any]:
 
 
 def _issued(
-    configs: Mapping[str, RouterConfig], before: Mapping[str, Issued], declared: Sequence[Declared], seconds: int
+    contents: Mapping[str, deliver.Content], before: Mapping[str, Issued], declared: Sequence[Declared], seconds: int
 ) -> dict[str, Issued]:
     """The generation of each configuration; of a node that is there and has none now, what it was given last."""
     alive = {d.name for d in declared if d.kind == "RouterNode"}
     issued = {name: given for name, given in before.items() if name in alive}
-    for name, config in configs.items():
-        content, last = deliver.hash_of(config), before.get(name)
-        if last is None or last.hash != content:
-            issued[name] = Issued(max(seconds, last.generation + 1 if last else 1), content)
+    for name, content in contents.items():
+        last = before.get(name)
+        if last is None or last.hash != content.hash:
+            issued[name] = Issued(max(seconds, last.generation + 1 if last else 1), content.hash)
     return issued
 
 
-def _node(resolution: Resolution, name: str, manifests: Sequence[Manifest]) -> RouterNode:
+def _node(resolution: Resolution, name: str, metadata: Mapping[str, Any]) -> RouterNode:
     """The served node, with the uid of the object that is there now: a last good spec may be of a deleted one."""
     served = resolution.served[Key("RouterNode", name)]
     if not isinstance(served, RouterNode):
         raise TypeError(f"{served.kind} {name} has a router's configuration")
-    uid = next(m["metadata"]["uid"] for m in manifests if m["kind"] == "RouterNode" and m["metadata"]["name"] == name)
-    namespace = next(m["metadata"]["namespace"] for m in manifests)
-    return served.model_copy(
-        update={"metadata": served.metadata.model_copy(update={"uid": uid, "namespace": namespace})}
-    )
+    there = {"uid": metadata["uid"], "namespace": metadata["namespace"]}
+    return served.model_copy(update={"metadata": served.metadata.model_copy(update=there)})
 
 
 def _secrets(
-    nodes: Mapping[str, RouterNode], configs: Mapping[str, RouterConfig], present: Mapping[str, Manifest]
+    nodes: Mapping[str, RouterNode],
+    contents: Mapping[str, deliver.Content],
+    issued: Mapping[str, Issued],
+    present: Mapping[str, Manifest],
 ) -> Iterable[Mapping[str, Any]]:
     for name, node in nodes.items():
-        wanted = deliver.secret_of(node, configs[name])
+        wanted = deliver.secret_of(node, contents[name], issued[name].generation)
         there = present.get(name)
         if there is None or not _is(there, wanted):
             yield wanted

@@ -79,7 +79,8 @@ class Reader:
         """Until it is cancelled."""
         while True:
             try:
-                await asyncio.wait_for(self._asked.wait(), interval_s)
+                async with asyncio.timeout(interval_s):  # wait_for of Python 3.11 may lose a cancellation
+                    await self._asked.wait()
                 await asyncio.sleep(min(_SOON_S, interval_s))
             except TimeoutError:
                 pass

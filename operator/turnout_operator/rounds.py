@@ -1,16 +1,23 @@
 """One round of a namespace: read, plan, write. No decision is made here."""
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from turnout_operator.api import Api, ApiError
 from turnout_operator.children import RouterPods
 from turnout_operator.damping import Damper
 from turnout_operator.injection import Nodes
 from turnout_operator.nudge import Nudger
-from turnout_operator.plan import Observed, Plan, nodes_of, plan, token_references
+from turnout_operator.plan import Memory, Observed, Plan, nodes_of, plan, token_references
 from turnout_operator.reader import Reader
+from turnout_operator.state import Kept
+from turnout_operator.statuses import StatusWrite
 
 log = logging.getLogger(__name__)
 
@@ -20,13 +27,38 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-async def _refusal(write: Awaitable[None]) -> ApiError | None:
-    """What the API server said against it: one object that it refuses must not hold up the others."""
-    try:
-        await write
-    except ApiError as refusal:
-        return refusal
-    return None
+@dataclass(slots=True)
+class _Secrets:
+    """Of routers, by node, as they were read or written last."""
+
+    there: dict[str, dict[str, Any]] = field(default_factory=dict)
+    read_at: float = float("-inf")
+
+
+@dataclass(slots=True)
+class _Writes:
+    """What became of the writes of a round."""
+
+    done: Counter[str] = field(default_factory=Counter)
+    refusals: list[ApiError] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """Objects; an Event is said beside one."""
+        return self.done.total() - self.done["Events"]
+
+    async def wrote(self, what: str, write: Awaitable[None]) -> bool:
+        """One object that the API server refuses must not hold up the others."""
+        try:
+            await write
+        except ApiError as refusal:
+            self.refusals.append(refusal)
+            return False
+        self.done[what] += 1
+        return True
+
+    def __str__(self) -> str:
+        return ", ".join(f"{count} {what}" for what, count in self.done.items()) or "what it remembers"
 
 
 class Rounds:
@@ -40,42 +72,70 @@ class Rounds:
         *,
         reader: Reader | None = None,
         now: Callable[[], datetime] = utc_now,
+        clock: Callable[[], float] = time.monotonic,
+        reread_s: float = 0.0,
         judged: Callable[[str, Nodes], None] = lambda _namespace, _nodes: None,
     ) -> None:
-        """`reader` None = nobody reads routers. `judged` gets what each round found out about the nodes of its namespace."""
+        """`reread_s`: how long what it wrote into Secrets is taken to be there. `reader` None = nobody reads routers. `judged` gets what each round found out about the nodes of its namespace."""
         self._api = api
         self._nudger = nudger
         self._pods = pods
         self._reader = reader
         self._damper = Damper()
+        self._clock, self._reread_s = clock, reread_s
+        self._secrets: dict[str, _Secrets] = {}
+        self._memory: dict[str, Memory] = {}
         self._now = now
         self._judged = judged
 
     async def run(self, namespace: str) -> int:
         """One round. Returns how many objects were written. Raises ApiError and StateError; another round mends it."""
-        before = self._nudger.reached(namespace)
-        writes = await self._round(namespace)
-        if self._nudger.reached(namespace) != before:
-            writes += await self._round(namespace)  # the statuses say what came of telling
-        return writes
+        # first the state: if another operator writes between the two, ours is refused, not built on what it did not see
+        kept, version = await self._api.read_state(namespace)
+        objects = await self._api.objects(namespace)
+        if not objects and not version:
+            self._judged(namespace, Nodes())
+            return 0  # nothing was ever declared here: nothing to remember
+        observed = await self._observe(namespace, objects, kept)
+        planned = await self._plan(namespace, observed)
+        self._judged(namespace, planned.known)
+        if planned.state is not None:
+            await self._api.write_state(namespace, planned.state, version)
+        writes = _Writes()
+        await self._deliver(namespace, planned, writes)
+        await self._nudger.tell(namespace, planned.nudges)
+        if self._reader:
+            self._reader.follow(namespace, planned.nudges)
+        if (reached := self._nudger.reached(namespace)) != observed.reached:
+            # what came of telling belongs into the statuses; all else is as it was a moment ago
+            observed = replace(observed, kept=planned.state or kept, reached=reached)
+            statuses = (await self._plan(namespace, observed)).statuses
+        else:
+            statuses = planned.statuses
+        await self._say(namespace, statuses, writes)
+        if planned.state is not None or writes.count:
+            log.info("%s: wrote %s", namespace, writes)
+        if writes.refusals:
+            first, count = writes.refusals[0], len(writes.refusals)
+            raise ApiError(first.status, f"{count} writes failed, the first with {first}", first.retry_after_s)
+        return (planned.state is not None) + writes.count
+
+    def forget(self) -> None:
+        """Another operator may write from here on."""
+        self._secrets.clear()
+        self._memory.clear()
 
     async def look(self, namespace: str) -> Nodes:
         """The nodes as they are at this moment; nothing is written. Raises ApiError and StateError."""
         kept, _ = await self._api.read_state(namespace)
         return nodes_of(Observed(objects=await self._api.objects(namespace), kept=kept, secrets={}))
 
-    async def _round(self, namespace: str) -> int:
-        # first the state: if another operator writes between the two, ours is refused, not built on what it did not see
-        kept, version = await self._api.read_state(namespace)
-        objects = await self._api.objects(namespace)
+    async def _observe(self, namespace: str, objects: list[dict[str, Any]], kept: Kept) -> Observed:
         nodes = [manifest["metadata"]["name"] for manifest in objects if manifest["kind"] == "RouterNode"]
-        if not objects and not version:
-            self._judged(namespace, Nodes())
-            return 0  # nothing was ever declared here: nothing to remember
-        observed = Observed(
+        return Observed(
             objects=objects,
             kept=kept,
-            secrets=await self._api.router_secrets(namespace, nodes),
+            secrets=await self._secrets_of(namespace, nodes),
             previous_tokens=await self._api.with_previous(namespace, token_references(objects, kept)),
             children=await self._api.children(namespace, roles=bool(self._pods.admin_role)) if nodes else {},
             pods=await self._api.pods(namespace) if nodes else [],
@@ -83,31 +143,38 @@ class Rounds:
             readings=self._reader.readings(namespace) if self._reader else {},
             resting=self._damper.resting(namespace, self._now().timestamp()),
         )
-        planned = plan(observed, self._now(), self._pods)
-        self._judged(namespace, planned.known)
-        failures = await self._write(namespace, planned, version)
-        await self._nudger.tell(namespace, planned.nudges)
-        if self._reader:
-            self._reader.follow(namespace, planned.nudges)
-        if failures:
-            raise ApiError(failures[0].status, f"{len(failures)} writes failed, the first with {failures[0]}")
-        return sum(
-            (planned.state is not None, *map(len, (planned.secrets, planned.delete, planned.apply, planned.statuses)))
-        )
 
-    async def _write(self, namespace: str, planned: Plan, version: str) -> list[ApiError]:
-        if planned.state is not None:
-            await self._api.write_state(namespace, planned.state, version)
-        refusals = [await _refusal(self._api.apply_secret(secret)) for secret in planned.secrets]
-        refusals += [await _refusal(self._api.delete_child(namespace, key)) for key in planned.delete]
-        refusals += [await _refusal(self._api.apply_child(child)) for child in planned.apply]
-        for status in planned.statuses:
-            refusals.append(await _refusal(self._api.apply_status(namespace, status.key, status.body)))
-            if not refusals[-1]:
+    async def _secrets_of(self, namespace: str, nodes: list[str]) -> dict[str, dict[str, Any]]:
+        """Those of routers. There may be hundreds, which only this operator writes: once in `reread_s` they are read."""
+        found = self._secrets.setdefault(namespace, _Secrets())
+        if self._clock() - found.read_at >= self._reread_s:
+            found.there, found.read_at = {}, self._clock()
+        unknown = [node for node in nodes if node not in found.there]
+        found.there |= await self._api.router_secrets(namespace, unknown)
+        return {node: found.there[node] for node in nodes if node in found.there}
+
+    async def _plan(self, namespace: str, observed: Observed) -> Plan:
+        """In a thread: with thousands of objects it takes a second, in which webhooks, probes and the Lease must go on."""
+        memory = self._memory.setdefault(namespace, Memory())
+        return await asyncio.to_thread(plan, observed, self._now(), self._pods, memory)
+
+    async def _deliver(self, namespace: str, planned: Plan, writes: _Writes) -> None:
+        there = self._secrets[namespace].there
+        for secret in planned.secrets:
+            [owner] = secret["metadata"]["ownerReferences"]
+            node = str(owner["name"])
+            there.pop(node, None)
+            if await writes.wrote("Secrets", self._api.apply_secret(secret)):
+                there[node] = dict(secret)
+        for key in planned.delete:
+            await writes.wrote("deletions", self._api.delete_child(namespace, key))
+        for child in planned.apply:
+            await writes.wrote("other objects", self._api.apply_child(child))
+
+    async def _say(self, namespace: str, statuses: Iterable[StatusWrite], writes: _Writes) -> None:
+        for status in statuses:
+            if await writes.wrote("statuses", self._api.apply_status(namespace, status.key, status.body)):
                 if not status.declared:
                     self._damper.wrote(namespace, status.key, self._now().timestamp())
-                refusals += [await _refusal(self._api.create_event(event)) for event in status.events]
-        counts = (len(planned.secrets), len(planned.apply), len(planned.delete), len(planned.statuses))
-        if any(counts):
-            log.info("%s: wrote %d Secrets, %d other objects, deleted %d, wrote %d statuses", namespace, *counts)
-        return [refusal for refusal in refusals if refusal]
+                for event in status.events:
+                    await writes.wrote("Events", self._api.create_event(event))

@@ -92,13 +92,15 @@ class _Run:
         """Until it has ended, or is dead."""
         while not self._over.is_set() and not dead():
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._over.wait(), self._look_s)
+                async with asyncio.timeout(self._look_s):
+                    await self._over.wait()
 
     async def stop(self) -> None:
         """Tell it, and wait a little."""
         self._stopping.set()
         try:
-            await asyncio.wait_for(self._over.wait(), _STOP_S)
+            async with asyncio.timeout(_STOP_S):
+                await self._over.wait()
         except TimeoutError:
             log.warning("the watches did not stop in %g s, and are left behind", _STOP_S)
 

@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable
 from turnout_operator.api import ApiError
 from turnout_operator.state import StateError
 
-DEBOUNCE_S = 0.3
-"""`kubectl apply -f FOLDER` brings its objects within this time: one round for all of them."""
+QUIET_S = 0.2
+"""`kubectl apply -f FOLDER` brings its objects one by one: a round begins once nothing came for so long."""
+_FIRST_BURST_S, _LONGEST_BURST_S = 1.0, 8.0
+"""Or once things came for so long without a pause: twice as long with each round in which they go on."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 
 log = logging.getLogger(__name__)
@@ -24,7 +26,7 @@ class Worker:
         run_round: Callable[[str], Awaitable[int]],
         *,
         resync_s: float,
-        debounce_s: float = DEBOUNCE_S,
+        quiet_s: float = QUIET_S,
     ) -> None:
         self.namespace = namespace
         self.rounds = 0
@@ -38,7 +40,8 @@ class Worker:
         """What the last round ended in; empty = it was good."""
         self._run_round = run_round
         self._resync_s = resync_s
-        self._debounce_s = debounce_s
+        self._quiet_s = quiet_s
+        self._burst_s = _FIRST_BURST_S
         self._changed = asyncio.Event()
         self._good_at: float | None = None
         """When the last good round ended, or the first one began; None = no rounds now."""
@@ -70,10 +73,23 @@ class Worker:
                 await asyncio.sleep(max(pause_s, self._asked_pause_s))
                 continue
             try:
-                await asyncio.wait_for(self._changed.wait(), self._resync_s)
+                async with asyncio.timeout(self._resync_s):  # wait_for of Python 3.11 may lose a cancellation
+                    await self._changed.wait()
             except TimeoutError:
                 continue
-            await asyncio.sleep(self._debounce_s)
+            await self._until_quiet()
+
+    async def _until_quiet(self) -> None:
+        ends = time.monotonic() + self._burst_s
+        while time.monotonic() < ends:
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(self._quiet_s):
+                    await self._changed.wait()
+            except TimeoutError:
+                self._burst_s = _FIRST_BURST_S
+                return
+        self._burst_s = min(2 * self._burst_s, _LONGEST_BURST_S)
 
     async def _one(self) -> bool:
         began = time.monotonic()

@@ -1,5 +1,6 @@
 """A router over a real socket is told its configuration at once, and nobody is told twice."""
 
+import asyncio
 import logging
 
 import aiohttp
@@ -7,6 +8,7 @@ import pytest
 from aiohttp import web
 
 from turnout_api.resources import RouterNode
+from turnout_operator import nudge
 from turnout_operator.nudge import Nudger
 from turnout_operator.picture import Reached
 from turnout_operator.plan import Told
@@ -25,9 +27,11 @@ async def nudger():
 
     clock = {"now": 0.0}
     async with aiohttp.ClientSession() as session:
-        found = Nudger(session, token_of, lambda: clock["now"])
-        found.tokens, found.clock = tokens, clock
+        late: asyncio.Queue[str] = asyncio.Queue()
+        found = Nudger(session, token_of, lambda: clock["now"], on_late=late.put_nowait)
+        found.tokens, found.clock, found.late = tokens, clock, late
         yield found
+        await found.stop()
 
 
 def told(config, generation: int, **changes: object) -> Told:
@@ -83,10 +87,13 @@ class Peer:
 
     def __init__(self, status: int, text: str, headers: dict[str, str]) -> None:
         self.calls = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
         self._answer = (status, text, headers)
 
     async def handle(self, _request: web.Request) -> web.Response:
         self.calls += 1
+        await self.gate.wait()
         status, text, headers = self._answer
         return web.Response(status=status, text=text, headers=headers)
 
@@ -172,3 +179,20 @@ async def test_what_came_of_it_is_known_until_the_router_is_gone(at_peer, nudger
     await nudger.tell("test", [])
 
     assert nudger.reached("test") == {}
+
+
+async def test_a_router_that_does_not_answer_soon_holds_up_nobody_and_is_heard_later(at_peer, nudger, monkeypatch):
+    monkeypatch.setattr(nudge, "PATIENCE_S", 0.01)
+    peer, config = await at_peer(200, '{"generation": 7, "changed": true}')
+    router = told(config, 7)
+    peer.gate.clear()
+
+    await nudger.tell("test", [router])
+    await nudger.tell("test", [router])
+    assert (peer.calls <= 1, nudger.reached("test")) == (True, {})
+
+    peer.gate.set()
+
+    assert await nudger.late.get() == "test"
+    assert nudger.reached("test") == {router.url: Reached(7)}
+    assert peer.calls == 1

@@ -41,7 +41,7 @@ def test_an_object_that_is_being_deleted_is_gone(namespace):
 def test_a_configuration_that_no_secret_holds_is_kept_back_and_said(namespace, specs, monkeypatch):
     namespace.round()
     before = namespace.generation("gpu-a")
-    limit = len(deliver.text_of(namespace.round().nudges[1].config)) + 100
+    limit = deliver.size_of(deliver.content_of(namespace.round().nudges[1].config)) + 100
     monkeypatch.setattr(deliver, "MAX_CONFIG_BYTES", limit)
     namespace.put("RouterNode", "gpu-a", specs.slave("gpu-a", backendModel="x" * 900))
 

@@ -14,6 +14,9 @@ class Api:
     def __init__(self, objects) -> None:
         self._objects = objects
         self.written: list[str] = []
+        self.read: list[list[str]] = []
+        """Of which nodes Secrets were read."""
+        self.statuses = {}
         self.refuses: dict[str, int] = {}
 
     async def read_state(self, _namespace):
@@ -23,7 +26,7 @@ class Api:
         return self._objects
 
     async def router_secrets(self, _namespace, nodes):
-        assert nodes == ["master", "gpu-a", "gpu-b"]
+        self.read.append(nodes)
         return {}
 
     async def with_previous(self, _namespace, references):
@@ -50,7 +53,8 @@ class Api:
     async def apply_secret(self, manifest):
         self._note(manifest["metadata"]["name"])
 
-    async def apply_status(self, _namespace, key, _body):
+    async def apply_status(self, _namespace, key, body):
+        self.statuses[key.name] = body
         self._note(f"status {key.name}")
 
     async def create_event(self, event):
@@ -91,7 +95,7 @@ SECRETS = ["turnout-router-gpu-a", "turnout-router-gpu-b", "turnout-router-maste
 STATUSES = ["status master", "status gpu-a", "status gpu-b"]
 
 
-async def test_state_then_secrets_then_statuses_then_nudges(api, nudger):
+async def test_state_then_secrets_then_statuses(api, nudger):
     assert await Rounds(api, nudger).run("test") == 7
 
     assert api.written == ["state", *SECRETS, *STATUSES]
@@ -142,10 +146,40 @@ async def test_objects_of_a_node_come_after_its_secret_and_before_statuses(names
     assert api.written == ["state", *SECRETS, "Service gpu-a", "Service gpu-b", *STATUSES]
 
 
-async def test_statuses_say_what_came_of_telling_in_a_second_look(api, nudger):
+async def test_statuses_say_what_came_of_telling_and_are_written_once(api, nudger):
     nudger.answers = True
 
     await Rounds(api, nudger).run("test")
 
-    assert api.written[-3:] == STATUSES
-    assert api.written.count("status master") == 2
+    assert api.written == ["state", *SECRETS, *STATUSES]
+    conditions = {c["type"]: c["status"] for c in api.statuses["gpu-a"]["status"]["conditions"]}
+    assert conditions["Programmed"] == "True"
+
+
+async def test_secrets_of_routers_are_read_once_in_an_interval(namespace, nudger):
+    api, now = Api(list(namespace.objects.values())), [0.0]
+    rounds = Rounds(api, nudger, reread_s=60.0, clock=lambda: now[0])
+
+    await rounds.run("test")
+    now[0] = 59.0
+    await rounds.run("test")
+    assert api.read == [["master", "gpu-a", "gpu-b"], []]
+    assert [name for name in api.written if name in SECRETS] == SECRETS
+
+    now[0] = 60.0
+    await rounds.run("test")
+    assert api.read[2] == ["master", "gpu-a", "gpu-b"]
+    assert [name for name in api.written if name in SECRETS] == [*SECRETS, *SECRETS], "somebody deleted them meanwhile"
+
+
+async def test_a_secret_that_was_refused_is_written_again(api, nudger):
+    rounds = Rounds(api, nudger, reread_s=60.0)
+    api.refuses[SECRETS[0]] = 403
+    with pytest.raises(ApiError):
+        await rounds.run("test")
+    api.refuses.clear()
+
+    await rounds.run("test")
+
+    assert api.written.count(SECRETS[0]) == 1
+    assert api.written.count(SECRETS[1]) == 1

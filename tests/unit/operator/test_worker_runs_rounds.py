@@ -38,7 +38,7 @@ class Rounds:
 
 @asynccontextmanager
 async def running(rounds: Rounds, *, resync_s: float = NEVER_S):
-    worker = Worker("test", rounds.run, resync_s=resync_s, debounce_s=0)
+    worker = Worker("test", rounds.run, resync_s=resync_s, quiet_s=0)
     task = asyncio.create_task(worker.run())
     try:
         yield worker
@@ -88,3 +88,34 @@ async def test_good_rounds_and_their_writes_are_counted():
 
         assert worker.rounds >= 2
         assert worker.writes == 2 * worker.rounds
+
+
+async def test_changes_that_do_not_end_are_no_reason_to_wait_for_ever():
+    rounds = Rounds()
+    worker = Worker("test", rounds.run, resync_s=NEVER_S, quiet_s=NEVER_S)
+    task = asyncio.create_task(worker.run())
+    await rounds.reached(1)
+    second = asyncio.create_task(rounds.reached(2))
+
+    while not second.done():
+        worker.wake()
+        await asyncio.sleep(0)
+
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_it_ends_when_it_is_told_to_at_the_moment_of_a_change():
+    rounds = Rounds()
+    async with running(rounds) as worker:
+        task = next(task for task in asyncio.all_tasks() if task.get_coro().__qualname__ == "Worker.run")
+        await rounds.reached(1)
+        while not worker.rounds:  # noqa: ASYNC110 - nobody is told of the end of a round
+            await asyncio.sleep(0)
+
+        worker.wake()
+        await asyncio.sleep(0)  # what waits for the change has noticed it, and the worker has not
+        task.cancel()
+
+        await asyncio.wait({task}, timeout=10)
+        assert task.cancelled()
