@@ -318,6 +318,8 @@ class NodeState:
     """Exclusive runtime: the model that a load would push out now; empty = none, or it was itself put there by borrowing."""
     displaces_load_s: float | None = None
     """Its measured load time."""
+    home_load_s: float | None = None
+    """The measured load time of what borrowed work has displaced and what is to be restored; None = nothing is, or unmeasured."""
     borrowed: tuple[BorrowedJob, ...] = ()
     queues: tuple[QueueEvent, ...] = ()
     """Its own linked models that hold or have lent something, with trigger `tick`."""

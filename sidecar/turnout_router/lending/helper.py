@@ -287,6 +287,10 @@ class HelperSide:
                 return model, self.load_s_of(unit.spec.id) if model else None
         return "", None
 
+    def home_load_s(self) -> float | None:
+        """The load time of what borrowing has displaced, where it is to be restored: the way back."""
+        return self.load_s_of(self.restore.unit) if self.restore.wanted else None
+
     def load_s_of(self, unit: str) -> float | None:
         """The measured load time of what a unit serves."""
         for model in self._board.models.values():

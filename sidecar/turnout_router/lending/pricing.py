@@ -346,13 +346,28 @@ def _unpriced(offer: Offer) -> Reason | None:
 
 def _recently_busy(offer: Offer, settings: LendingSettings) -> bool:
     """Its own work is likely to return before the lent work pays for the detour."""
-    if offer.node is None or not must_switch(offer):
+    if offer.node is None:
         return False
+    if not must_switch(offer):
+        return _stays_too_long(offer, offer.node, settings)
     detour_s = (offer.switch_s or 0.0) + (offer.reload_s or 0.0)
     if settings.switch_hazard == inf:
         return offer.node.idle_s < detour_s
     within_s = detour_s + restore_delay_s(offer, settings) + (offer.service_s or 0.0)
     return own_work_expected(offer, settings, within_s)
+
+
+def _stays_too_long(offer: Offer, node: NodeState, settings: LendingSettings) -> bool:
+    """Adaptive: with one more job, the helper's own work is likely to be back before what it displaced is.
+
+    A switch is judged for one job, but once it is paid for, the next jobs are cheap, and an owner with a deep queue always has one.
+    So each is judged again, by the same odds: they rise while the helper is away, as the end of an idle gap comes near.
+    """
+    if settings.switch_hazard == inf or node.home_load_s is None:
+        return False
+    ahead_s = (offer.switch_s or 0.0) + (offer.borrowed_s or 0.0) + (offer.service_s or 0.0)
+    way_back_s = delay_of(settings.restore_delay_s, node.home_load_s) + node.home_load_s
+    return own_work_expected(offer, settings, ahead_s + way_back_s)
 
 
 def _too_dear(offer: Offer) -> bool:

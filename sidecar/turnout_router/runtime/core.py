@@ -209,6 +209,7 @@ class RuntimeCore:
             models=helper.linked(now),
             displaces=displaces,
             displaces_load_s=displaces_load_s,
+            home_load_s=helper.home_load_s(),
             borrowed=helper.borrowed(now),
             queues=self._owners.reports(now),
             own_gaps=helper.own_gaps(),

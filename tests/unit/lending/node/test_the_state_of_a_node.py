@@ -49,6 +49,21 @@ def test_what_a_load_would_push_out_is_named_unless_borrowing_put_it_there(helpe
     assert router.core.state(1.0).displaces == "m"
 
 
+def test_it_says_how_long_the_way_back_takes_while_what_borrowing_displaced_is_to_be_restored(helper):
+    router = helper()
+    assert router.core.state(0.0).home_load_s is None
+    router.borrow("a")
+    assert router.core.state(1.0).home_load_s == 25.0
+    router.claim("1")
+    assert router.core.state(1.0).home_load_s is None
+
+
+def test_there_is_no_way_back_where_nothing_is_restored(helper):
+    router = helper()
+    router.borrow("a", restore=False)
+    assert router.core.state(1.0).home_load_s is None
+
+
 def test_a_runtime_that_is_not_exclusive_displaces_nothing(helper):
     assert helper(exclusive=False).core.state(0.0).displaces == ""
 

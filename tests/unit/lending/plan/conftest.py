@@ -122,6 +122,7 @@ class Cluster:
             models=(model,),
             displaces=state.pop("displaces", "" if loaded or model.loading_s is not None else "own"),
             displaces_load_s=state.pop("displaces_load_s", 25.0),
+            home_load_s=state.pop("home_load_s", None),
             borrowed=tuple(
                 BorrowedJob(request, state.get("lease", "old"), model.model, ran is not None, ran or 0.0, WORK)
                 for request, ran in holds

@@ -83,6 +83,40 @@ def test_a_loaded_helper_is_lent_to_whatever_its_own_work_does(switching):
     assert switching.plan().said() == ("granted", "")
 
 
+AWAY = {"loaded": True, "home_load_s": 25.0, "idle_s": 100.0, "own_since_s": 100.0}
+"""Borrowed work has brought up the linked model; one more job of 8 s, a delay of 25 s and the way back of 25 s take 58 s."""
+
+
+@pytest.mark.parametrize(("gap_s", "said"), [(159.0, "granted"), (157.0, "skipped"), (99.0, "granted")])
+def test_a_helper_that_is_away_goes_on_only_while_it_is_likely_to_be_back_before_its_own_work(switching, gap_s, said):
+    """The last: its own work is overdue for so long that the history says nothing of it any more."""
+    switching.set(switch_hazard=0.25, restore_delay_s=None)
+    switching.helper(**AWAY | ({"own_since_s": 200.0} if gap_s < 100.0 else {}), own_gaps=(gap_s,) * 16)
+    assert switching.plan().said() == (said, "" if said == "granted" else "helper_recently_busy")
+
+
+def test_what_it_still_has_borrowed_keeps_it_away_for_longer(switching):
+    switching.set(switch_hazard=0.25, restore_delay_s=None)
+    switching.helper(**AWAY, own_gaps=(164.0,) * 16)
+    assert switching.plan().said() == ("granted", "")
+    switching.helper(**AWAY, own_gaps=(164.0,) * 16, holds=[("r1", 0.0)])
+    assert switching.plan().said() == ("skipped", "helper_recently_busy")
+
+
+def test_a_load_that_is_not_over_keeps_it_away_for_longer(switching):
+    switching.set(switch_hazard=0.25, restore_delay_s=None)
+    loading = AWAY | {"loaded": False}
+    switching.helper(**loading, loading_s=36.0, own_gaps=(163.0,) * 16)
+    assert switching.plan().said() == ("granted", "")
+    switching.helper(**loading, loading_s=34.0, own_gaps=(163.0,) * 16)
+    assert switching.plan().said() == ("skipped", "helper_recently_busy")
+
+
+def test_without_the_hazard_a_helper_that_is_away_goes_on(switching):
+    switching.helper(**AWAY, own_gaps=(110.0,) * 16)
+    assert switching.plan().said() == ("granted", "")
+
+
 def test_with_a_choice_of_requests_a_long_first_one_is_no_obstacle(cluster):
     """First 30 s, mean 12 s, drain 29 s: the oldest does not gain, a shorter one behind it does."""
     cluster.owner(held=3, drain_s=29.0, first=LONG, mean=Work(output_tokens=12.0))
