@@ -16,7 +16,8 @@ clock, in {minutes:.0f} minutes. The jobs are consecutive rows of two public tra
 conversation); a job takes 0.2 s + input / 2000 + output / 40 on a node of speed 1, times a draw of N(1, 5 %) that belongs
 to the request. Gaps are stretched to the load named, so their burstiness stays. Nodes estimate sizes from bytes (±10 %)
 and answers from history. A decision takes 20 ms, a hop 5 ms, a hand-over to a backend 10 ms. Slices begin at equal
-distances over the whole trace. *Pooled FCFS* is one queue for all nodes that knows every job's time and needs none for
+distances over the whole trace; a slice is 1,000 requests of the owner, 2,000 where a switch takes 30 s and helpers have
+traffic of their own, and for each node where all are owners. *Pooled FCFS* is one queue for all nodes that knows every job's time and needs none for
 itself; the *hard bound* is what no policy can beat. Requests that were lent as a probe are left out on both sides and
 reported apart, but where the other side is pooled FCFS. *Each* is the worst run, *gm* the geometric mean.
 

@@ -23,6 +23,7 @@ from turnout_api.vocabulary import OffloadStrategy
 ROOT = Path(__file__).resolve().parents[3]
 WHOLE = Path(os.environ.get("TURNOUT_TRACES") or ROOT.parent / "shared" / "traces")
 CUTS = ROOT / "tests" / "data" / "traces"
+STRATEGIES = (CLASSIC, ADAPTIVE)
 Table = list[tuple[TableRow, dict[OffloadStrategy, list[Figure]]]]
 
 
@@ -78,7 +79,7 @@ def _run(size: Size, traces: Traces, groups: list[str]) -> dict[str, list[Outcom
 
 def _task(task: tuple[str, Setting]) -> tuple[str, list[Outcomes]]:
     group, setting = task
-    return group, run(setting, CLASSIC, ADAPTIVE)
+    return group, run(setting, *(STRATEGIES if setting.switch_hazard is None else (ADAPTIVE,)))
 
 
 def _table(
@@ -89,11 +90,12 @@ def _table(
             yield (
                 row,
                 {
-                    strategy: row.figures([each for each in results[row.group] if each.strategy is strategy], strategy)
-                    for strategy in (CLASSIC, ADAPTIVE)
+                    strategy: row.figures(some, strategy)
+                    for strategy in STRATEGIES
+                    if (some := [each for each in results[row.group] if each.strategy is strategy])
                 },
             )
-    yield DRAINS, {strategy: drains(traces, strategy) for strategy in (CLASSIC, ADAPTIVE)}
+    yield DRAINS, {strategy: drains(traces, strategy) for strategy in STRATEGIES}
 
 
 if __name__ == "__main__":

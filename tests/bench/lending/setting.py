@@ -37,7 +37,7 @@ KNOWN_JOBS = 200
 """What a node has measured of its own model before the run."""
 CLASSIC_DEPTH = 2
 PARTS = 8
-"""Nodes begin in as many different parts of a trace."""
+"""Nodes begin in as many different parts of a trace; where all are owners, each has a part for itself."""
 UNLIMITED = {"max_queue_depth": 100_000, "max_queue_wait": "720h"}
 """The study refuses nobody."""
 LENT, OWN = "m", "own"
@@ -63,6 +63,8 @@ class Setting:
     decision_s: float = 0.02
     mutual: bool = False
     """Every node lends to every other, all at the owner's utilisation."""
+    switch_hazard: float | None = None
+    """`offloadSwitchHazard`, by hand; None = the strategy's."""
 
     @property
     def nodes(self) -> int:
@@ -130,7 +132,9 @@ class Outcomes:
 
 
 def run(setting: Setting, *strategies: OffloadStrategy, **changes: Any) -> list[Outcomes]:
-    """With links under each strategy (`changes`: settings by hand), against the same traffic without."""
+    """With links under each strategy (`changes`: more settings by hand), against the same traffic without."""
+    if setting.switch_hazard is not None:
+        changes["offload_switch_hazard"] = setting.switch_hazard
     traffic = traffic_of(setting)
     alone = world_of(setting, traffic, {}, linked=False)
     alone.run()
@@ -193,7 +197,7 @@ def jobs_of(setting: Setting, node: int, load: float, count: int) -> list[StudyJ
 
 
 def _start(setting: Setting, node: int) -> int:
-    return setting.start + node * len(rows_of(setting.trace)) // PARTS
+    return setting.start + node * len(rows_of(setting.trace)) // (setting.nodes if setting.mutual else PARTS)
 
 
 # The cluster

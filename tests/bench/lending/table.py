@@ -5,13 +5,14 @@ A figure is held against its goal as it is. Slices begin at equal distances over
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
-from math import exp, log
+from math import exp, inf, log
 from pathlib import Path
 from statistics import fmean
 
 from setting import Outcomes, Setting, Side, ran_jobs, rows_of
+from study import StudyJob, makespan_bound, pooled_fcfs, quantile, slice_of
 
 from turnout_api.vocabulary import OffloadStrategy
 from turnout_router.lending.accuracy import drain_errors
@@ -19,6 +20,9 @@ from turnout_router.lending.measure import Measurements
 from turnout_router.lending.settings import LendingSettings
 
 CLASSIC, ADAPTIVE = OffloadStrategy.CLASSIC, OffloadStrategy.ADAPTIVE
+LONG_LOAD_S = 30.0
+CAREFUL_HAZARD = 0.2
+"""A single remembered gap (0.5 / 2) does not allow a switch with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,9 @@ class Size:
     pair_slices: int
     """Of rows about short runs, which vary more."""
     requests: int
-    mutual_requests: int
+    long_requests: int
+    """Where nodes have their own traffic and loads take 30 s, and where all are owners: a switch lasts for ten or twenty
+    jobs, so a short run says more of its slice than of lending."""
     grid_slices: int
     """Of the one-way grid."""
     nodes: tuple[int, ...]
@@ -40,8 +46,8 @@ class Size:
 
 
 CUT = Size("cut", 1, 1, 40, 20, 1, (2, 4), (1.2,), (1.0,))
-DEFAULT = Size("default", 3, 6, 1000, 500, 2, (2, 4, 8), (0.6, 1.2), (1.0, 0.5))
-FULL = Size("full", 6, 12, 2000, 1000, 2, (2, 4, 8), (0.6, 0.9, 1.2), (1.0, 0.5, 2.0))
+DEFAULT = Size("default", 3, 6, 1000, 2000, 2, (2, 4, 8), (0.6, 1.2), (1.0, 0.5))
+FULL = Size("full", 6, 12, 2000, 2000, 2, (2, 4, 8), (0.6, 0.9, 1.2), (1.0, 0.5, 2.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,7 @@ def burst(traces: Traces, size: Size) -> list[Setting]:
 def one_way(traces: Traces, size: Size) -> list[Setting]:
     """One owner; helpers idle or with traffic of their own, loaded or not, equal, slower and faster."""
     return [
-        Setting(trace, start, size.requests, load, (speed,) * (nodes - 1), own=own, load_s=load_s)
+        Setting(trace, start, _requests(size, own, load_s), load, (speed,) * (nodes - 1), own=own, load_s=load_s)
         for trace in traces
         for nodes, load, speed, own, load_s in product(
             (2, 4), size.utilisations, size.speeds, (0.0, 0.2, 0.5), (0.0, 5.0, 30.0)
@@ -116,10 +122,23 @@ def one_way(traces: Traces, size: Size) -> list[Setting]:
     ]
 
 
+def _requests(size: Size, own: float, load_s: float) -> int:
+    return size.long_requests if own and load_s == LONG_LOAD_S else size.requests
+
+
+def careful(traces: Traces, size: Size) -> list[Setting]:
+    """One-way links where a switch of 30 s is needed and helpers have traffic of their own, with a stricter hazard."""
+    return [
+        replace(setting, switch_hazard=CAREFUL_HAZARD)
+        for setting in one_way(traces, size)
+        if setting.own and setting.load_s == LONG_LOAD_S
+    ]
+
+
 def mutual(traces: Traces, size: Size) -> list[Setting]:
     """Four nodes, each links to each, all equally busy."""
     return [
-        Setting(trace, start, size.mutual_requests, load, (1.0,) * 3, load_s=load_s, mutual=True)
+        Setting(trace, start, size.long_requests, load, (1.0,) * 3, load_s=load_s, mutual=True)
         for trace in traces
         for load, load_s in product((0.6, 0.9), (0.0, 5.0, 30.0))
         for start in starts(trace, 3)[1 : 1 + max(1, size.slices // 3)]
@@ -132,6 +151,7 @@ GROUPS: dict[str, Callable[[Traces, Size], list[Setting]]] = {
     "burst": burst,
     "one-way": one_way,
     "mutual": mutual,
+    "careful": careful,
 }
 
 
@@ -182,21 +202,54 @@ def _short(results: Results, strategy: OffloadStrategy) -> list[Figure]:
             Figure(f"{load:.0%}, each slice", max(each.owner.p95 for each in some), _limit(strategy, *goals)),
             Figure(f"{load:.0%}, gm", gm(each.owner.p95 for each in some)),
             Figure(f"{load:.0%}, pooled FCFS ÷ no links, each", max(each.owner.p95 / each.pooled.p95 for each in some)),
+            Figure(f"{load:.0%}, ÷ pooled FCFS, each", max(each.pooled.p95 for each in some)),
+            Figure(
+                f"{load:.0%}, share of all slices of the trace in which pooled FCFS itself misses this goal",
+                fmean(_pooled_p95(jobs) > goals[strategy is ADAPTIVE] for jobs in _all_slices(some[0].setting, load)),
+            ),
         ]
     return figures
 
 
+def _all_slices(setting: Setting, load: float) -> Iterator[list[StudyJob]]:
+    """As long as the setting's, one after the other; no load = all at once."""
+    rows = rows_of(setting.trace)
+    for start in range(0, len(rows) - setting.requests + 1, setting.requests):
+        jobs = slice_of(rows, setting.requests, start=start, load=load or 1.0, seed=0)
+        yield jobs if load else [replace(job, at=0.0) for job in jobs]
+
+
+def _pooled_p95(jobs: list[StudyJob]) -> float:
+    """Of two equal nodes, against one alone."""
+    return quantile(pooled_fcfs(jobs, (1.0, 1.0)), 0.95) / quantile(pooled_fcfs(jobs, (1.0,)), 0.95)
+
+
+def _pooled_burst(jobs: list[StudyJob], speeds: Sequence[float]) -> float:
+    return max(pooled_fcfs(jobs, speeds)) / makespan_bound(jobs, speeds)
+
+
 def _burst(results: Results, strategy: OffloadStrategy) -> list[Figure]:
     figures = []
-    for decision_s, goals in ((0.02, (1.20, 1.06)), (1.0, (None, 1.08))):
+    for decision_s, goals in ((0.02, (1.20, 1.06)), (1.0, (inf, 1.08))):
         some = [each.makespan_s / each.makespan_bound_s for each in results if each.setting.decision_s == decision_s]
+        goal = goals[strategy is ADAPTIVE]
         what = "each" if decision_s < 1.0 else "1 s a decision, each"
-        figures += [Figure(what, max(some), _limit(strategy, *goals)), Figure(what.replace("each", "gm"), gm(some))]
+        figures += [
+            Figure(what, max(some), None if goal == inf else goal),
+            Figure(what.replace("each", "gm"), gm(some)),
+        ]
         if decision_s < 1.0:
             pooled = [
                 each.makespan_pooled_s / each.makespan_bound_s for each in results if each.setting.decision_s < 1.0
             ]
             figures.append(Figure("pooled FCFS, each", max(pooled)))
+            largest = max((each.setting for each in results), key=lambda setting: setting.nodes)
+            figures.append(
+                Figure(
+                    f"{largest.nodes} nodes, share of all slices of the trace in which pooled FCFS itself misses this goal",
+                    fmean(_pooled_burst(jobs, largest.speeds) > goal for jobs in _all_slices(largest, 0.0)),
+                )
+            )
     return figures
 
 
@@ -267,23 +320,25 @@ def _helpers(
 LOCKED = """depth 2 hands every second request to the owner's backend, where it waits behind the one that runs while a helper
 idles; the text wants it so. With that alone and everything else ideal (known times, no latency) the figure is the one given
 beside it; `schedulingBackendDepth: 1` removes it."""
-SLICES = """slices differ by three times. In the two that miss most, a pooled queue that knows every time is itself at 0.30 and
-0.33, so hardly anything is left to gain by lending: what would help is another order of service."""
-TAIL = """the end of a burst: whoever takes a long answer last, whose length nobody knew, ends alone. A pooled queue that knows
-all times, and serves in order of arrival like the product, is at the line beside it."""
-OTHERS = """one node of four: where nothing needs a load it is at 0.71, since its own trace leaves least to lend away; its loads of
-5 s and the requests handed back when own work arrives take the rest. The mean of the four is below the goal."""
-STAYS = """the conversation trace is at 1.00–1.01; the Mooncake trace, whose own requests come in bursts with long gaps between
-them, is not. A switch is judged for one lent job; once it is paid, loads are free, so the helper goes on with about
-four to eight jobs a switch, and the next burst of its own finds the other model loaded: it waits for a job
-and a load."""
+AS_MEASURED = """The study's own figures for this rule are 1.15 to 1.23, slice by slice; the goal lies within them."""
+SLICES = """a pooled queue that knows every time misses the goal in the share of all slices that is given beside it, and in two
+of these six. Lending is within two per cent of it in every slice, so hardly anything is left to gain: what would help is
+another order of service. The study's figures (0.16 to 0.26) are of six slices of its own choice."""
+TAIL = """the end of a burst: whoever takes a long answer last, whose length nobody knew, ends alone. One slice of six misses the
+goal, at 8 nodes, and there a pooled queue that knows all times, and serves in order of arrival like the product, misses
+the first goal too (the line beside it), as in one of seven slices of the whole trace."""
+THIN = """one setting: conversation, one helper of half the speed, own load 20 %. Its own requests come without memory, so
+a gap that is the longest or the second longest yet promises nothing; but where one remembered gap was longer, the odds of
+the switch are ½ / 2 = 0.25, which is not above the default of 0.25, and where none was, they fall below it after three
+times the detour. In the worst run four such switches all met own work. The line below has a run with
+`offloadSwitchHazard: 0.2`, which the first kind does not pass."""
 
 ROWS = (
     TableRow(
         "idle equal helpers, loaded, conversation, 60/90/120 %, 2/4/8 nodes: owner's mean ÷ pooled FCFS",
         "idle",
         _idle("mean", lambda side: side.mean, (1.20, 1.07), (1.35, 1.07)),
-        {CLASSIC: LOCKED},
+        {CLASSIC: f"{LOCKED} {AS_MEASURED}"},
     ),
     TableRow(
         "the same: p95 ÷ pooled FCFS",
@@ -299,7 +354,7 @@ ROWS = (
     ),
     TableRow("burst of 25 a node, 2 to 8 nodes: makespan ÷ hard bound", "burst", _burst, {ADAPTIVE: TAIL}),
     TableRow("one-way links, any setting: owner ÷ no links", "one-way", _one_way),
-    TableRow("all linked both ways, equally busy: node ÷ no links", "mutual", _mutual, {ADAPTIVE: OTHERS}),
+    TableRow("all linked both ways, equally busy: node ÷ no links", "mutual", _mutual),
     TableRow(
         "helper's own p95 ÷ no links, loaded, own load 20–50 %", "one-way", _helpers(0.0, (1.12, 1.50), (1.09, 1.35))
     ),
@@ -308,7 +363,12 @@ ROWS = (
         "the same where a switch of 30 s is needed",
         "one-way",
         _helpers(30.0, (None, None), (1.02, 1.10)),
-        {ADAPTIVE: STAYS},
+        {ADAPTIVE: THIN},
+    ),
+    TableRow(
+        f"the same where a switch of 30 s is needed, `offloadSwitchHazard: {CAREFUL_HAZARD}`",
+        "careful",
+        _helpers(LONG_LOAD_S, (None, None), (None, None)),
     ),
 )
 
