@@ -40,7 +40,7 @@ from turnout_router.gateway.exchange import Exchanges
 from turnout_router.gateway.frontends import Frontends
 from turnout_router.gateway.health_api import health_routes
 from turnout_router.gateway.lent import RemoteLender
-from turnout_router.gateway.listener import listen
+from turnout_router.gateway.listener import end_unused, listen
 from turnout_router.gateway.metering import UsageAsked
 from turnout_router.gateway.node_api import NodeApi
 from turnout_router.gateway.relays import Relays
@@ -152,6 +152,7 @@ class Router:
         self.admin = AdminApi(self, people) if people else None
         self.open_requests = 0
         self.draining = self.leaving = False
+        self._listeners: list[web.AppRunner] = []
         self._reconfiguring = asyncio.Lock()
         self.port = self.health_port = 0
         self._began = clock()
@@ -221,7 +222,8 @@ class Router:
     async def leave(self, linger_s: float) -> None:
         """Serve on for a while, but as one that is about to go: what stands before us learns it late.
 
-        Each answer ends its connection, so that clients come back through what stands before us, and to somebody else.
+        Each answer ends its connection, and at the end of the while those end that nobody used, so that clients come back through
+        what stands before us, and to somebody else.
         """
         if linger_s > 0:
             self.leaving = True
@@ -229,6 +231,8 @@ class Router:
                 self.lending.service.drain()
             log.info("%s serves on for %g s", self.config.cluster.node_id, linger_s)
             await asyncio.sleep(linger_s)
+            for listener in self._listeners:
+                end_unused(listener)
 
     async def drained(self, timeout_s: float) -> None:
         """Take nothing new, and wait until nothing runs any more, or for `timeout_s`."""
@@ -427,6 +431,7 @@ class Router:
     ) -> int:
         runner, bound = await listen(application, host, port, tls)
         self._down.push_async_callback(runner.cleanup)
+        self._listeners.append(runner)
         return bound
 
     async def _refresh_for_ever(self) -> None:

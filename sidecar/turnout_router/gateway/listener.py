@@ -31,6 +31,11 @@ class Connection(web.RequestHandler):
 
     __slots__ = ()
 
+    def end_unused(self) -> None:
+        """End it, unless a request is on it. aiohttp's own `close` leaves the transport of an unused one open."""
+        if self._waiter is not None:
+            self.force_close()
+
     def handle_error(
         self,
         request: web.BaseRequest,
@@ -96,6 +101,13 @@ class _Site(web.BaseSite):
         self._server = await loop.create_server(
             connection, self._host, self._port, backlog=self._backlog, ssl=self._ssl_context
         )
+
+
+def end_unused(runner: web.AppRunner) -> None:
+    """End the connections of a listener on which no request is: their clients open others."""
+    for connection in runner.server.connections if runner.server else ():
+        if isinstance(connection, Connection):
+            connection.end_unused()
 
 
 async def listen(

@@ -1,6 +1,7 @@
 """A master is ready once it knows its nodes; one that is about to go serves on and sends its clients to its successor."""
 
 import asyncio
+import re
 import socket
 from typing import Any
 
@@ -51,3 +52,19 @@ async def test_one_that_leaves_serves_on_and_ends_each_connection(cluster: Any, 
         assert (answer.status, answer.headers["Connection"]) == (200, "close")
     assert await ready(master) == 503
     leaving.cancel()
+
+
+async def test_a_connection_that_nobody_used_meanwhile_ends_instead_of_refusing_the_next_request(cluster: Any) -> None:
+    backend = await cluster.backend(models=("m",))
+    await cluster.slave("a", backend.url, cluster.model("m"))
+    master = await cluster.master()
+    reader, writer = await asyncio.open_connection("127.0.0.1", master.port)
+    writer.write(b"GET /nothing HTTP/1.1\r\nHost: master\r\n\r\n")
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = int(re.search(rb"Content-Length: (\d+)", head)[1])
+    await reader.readexactly(length)
+
+    await master.leave(0.01)
+
+    assert await reader.read() == b""  # a client that is told so opens another one, and comes to the successor
+    writer.close()
