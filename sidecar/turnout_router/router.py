@@ -150,11 +150,10 @@ class Router:
             else None
         )
         self.admin = AdminApi(self, people) if people else None
-        self.open_requests = 0
+        self.open_requests = self.port = self.health_port = 0
         self.draining = self.leaving = False
         self._listeners: list[web.AppRunner] = []
         self._reconfiguring = asyncio.Lock()
-        self.port = self.health_port = 0
         self._began = clock()
         self.began_at = time.time()
         """Wall clock."""
