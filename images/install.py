@@ -3,9 +3,9 @@
 Problem: one lock file holds what everything needs, tests and tools too, and an image shall carry what its own extra needs and
 nothing else, at the locked versions and with the locked hashes. pip takes versions from a constraints file but not hashes.
 
-Idea: build the wheel, let pip plan what the wheel with that one extra takes under the lock as constraints (nothing is
-installed), take the entries of just those packages out of the lock, and install them with `--require-hashes`. Then the
-wheel itself, without its dependencies.
+Idea: let pip plan what the project with that one extra takes under the lock as constraints (nothing is installed), take the
+entries of just those packages out of the lock, and install them with `--require-hashes`. Then the project's own wheel, without
+its dependencies. The first step needs no source, so that a builder keeps its layer while the source changes (`--only`).
 
 Both Dockerfiles and the tests run this file. pip runs from an environment of its own, so the base image need not have one; the
 environment that is made has none, and nothing is compiled: wheels only.
@@ -17,6 +17,7 @@ import json
 import re
 import subprocess
 import tempfile
+import tomllib
 import venv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -64,31 +65,36 @@ class Pip:
         subprocess.run([*self._command, *arguments], check=True)
 
 
-def install(extra: str, target: Path) -> None:
-    """Make the environment `target` with Turnout and what its extra needs."""
-    with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
-        venv.create(work / "tools", with_pip=True)
-        pip = Pip(work / "tools" / "bin" / "python")
-        pip("wheel", "--quiet", "--no-deps", "--wheel-dir", str(work), str(ROOT))
-        wheel = next(work.glob("turnout-*.whl"))
-        venv.create(target, with_pip=False)
-        lock = (ROOT / "requirements.lock").read_text()
-        locked = work / "extra.lock"
-        locked.write_text(subset(lock, _planned(pip, f"{wheel}[{extra}]", lock, work)))
-        into = ("--python", str(target / "bin" / "python"))
-        pip(*into, "install", "--quiet", "--only-binary", ":all:", "--require-hashes", "--requirement", str(locked))
-        pip(*into, "install", "--quiet", "--no-deps", "--no-index", str(wheel))
+def install_dependencies(pip: Pip, extra: str, target: Path, work: Path) -> None:
+    """Make the environment `target` with what the project and its extra need."""
+    venv.create(target, with_pip=False)
+    lock = (ROOT / "requirements.lock").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    locked = work / "extra.lock"
+    needed = [*project["dependencies"], *project["optional-dependencies"][extra]]
+    locked.write_text(subset(lock, _planned(pip, needed, lock, work)))
+    options = ("--quiet", "--only-binary", ":all:", "--require-hashes", "--requirement", str(locked))
+    pip("--python", str(_python(target)), "install", *options)
 
 
-def _planned(pip: Pip, requirement: str, lock: str, work: Path) -> list[str]:
-    """What pip would install beside the wheel."""
+def install_package(pip: Pip, target: Path, work: Path) -> None:
+    """Put the project itself into the environment `target`."""
+    pip("wheel", "--quiet", "--no-deps", "--wheel-dir", str(work), str(ROOT))
+    wheel = next(work.glob("turnout-*.whl"))
+    pip("--python", str(_python(target)), "install", "--quiet", "--no-deps", "--no-index", str(wheel))
+
+
+def _python(environment: Path) -> Path:
+    return environment / "bin" / "python"
+
+
+def _planned(pip: Pip, needed: Iterable[str], lock: str, work: Path) -> list[str]:
+    """What pip would install."""
     constraints, report = work / "constraints.txt", work / "plan.json"
     constraints.write_text(versions(lock))
     plan = ("install", "--quiet", "--dry-run", "--ignore-installed", "--only-binary", ":all:", "--report", str(report))
-    pip(*plan, "--constraint", str(constraints), requirement)
-    names = [item["metadata"]["name"] for item in json.loads(report.read_text())["install"]]
-    return [name for name in names if name != "turnout"]
+    pip(*plan, "--constraint", str(constraints), *needed)
+    return [item["metadata"]["name"] for item in json.loads(report.read_text())["install"]]
 
 
 def main() -> None:
@@ -96,8 +102,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Install one part of Turnout, locked, into a virtual environment.")
     parser.add_argument("extra", choices=["sidecar", "operator"])
     parser.add_argument("target", type=Path, help="the environment to make")
+    parser.add_argument("--only", choices=["dependencies", "package"], help="one step of the two")
     options = parser.parse_args()
-    install(options.extra, options.target)
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        venv.create(work / "tools", with_pip=True)
+        pip = Pip(_python(work / "tools"))
+        if options.only != "package":
+            install_dependencies(pip, options.extra, options.target, work)
+        if options.only != "dependencies":
+            install_package(pip, options.target, work)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,10 @@ def test_what_is_copied_is_there_and_is_sent_to_the_builder(dockerfile, pytestco
 def test_the_part_is_installed_by_the_script_that_the_tests_run(dockerfile):
     part, first, last = dockerfile
 
-    assert f"RUN python images/install.py {part} /opt/turnout" in first
+    steps = [line for line in first if line.startswith("RUN ")]
+    assert steps == [
+        f"RUN python images/install.py {part} /opt/turnout --only {step}" for step in ("dependencies", "package")
+    ]
     assert "COPY --from=build /opt/turnout /opt/turnout" in last
 
 
