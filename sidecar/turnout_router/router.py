@@ -124,26 +124,10 @@ class Router:
         )
         self.exchanges = Exchanges(self.client, self.runtime, self.tokens, self.endpoints.balance, self.master.suspect)
         self.borrowed = Borrowed()
-        self.lending: MasterLending | None = None
-        self.relays: Relays | None = None
-        if cluster.role is Role.MASTER:
-            self.lending = MasterLending(
-                self.config,
-                self.registry,
-                self.runtime,
-                peers,
-                write=self._decided,
-                clock=clock,
-                epoch=self._next_epoch(),
-            )
-            self.relays = Relays(
-                self.lending.service, self.exchanges, self.registry, peers, suspect=self.master.suspect
-            )
-            self.exchanges.lender = self.relays
-        elif cluster.role is Role.SLAVE and peers and self.tokens:
-            self.exchanges.lender = RemoteLender(
-                self.client, peers, self.tokens, cluster.node_id, lambda: self.config.cluster.master_url
-            )
+        self.lending: MasterLending | None
+        self.relays: Relays | None
+        self.lending, self.relays = self._lending_of(peers)
+        self.exchanges.lender = self.relays or self._remote_lender(peers)
         self._remembering = (
             Remembering(self.registry, peers, self.store, lambda: self.config.cluster.scheduling_sample_window)
             if self.lending and peers
@@ -159,6 +143,28 @@ class Router:
         """Wall clock."""
         self._refresher: asyncio.Task[None] | None = None
         self._down = AsyncExitStack()
+
+    def _lending_of(self, peers: Peers | None) -> tuple[MasterLending, Relays] | tuple[None, None]:
+        """What a master decides with, and how it passes on what is lent."""
+        if self.config.cluster.role is not Role.MASTER:
+            return None, None
+        lending = MasterLending(
+            self.config,
+            self.registry,
+            self.runtime,
+            peers,
+            write=self._decided,
+            clock=self.clock,
+            epoch=self._next_epoch(),
+        )
+        return lending, Relays(lending.service, self.exchanges, self.registry, peers, suspect=self.master.suspect)
+
+    def _remote_lender(self, peers: Peers | None) -> RemoteLender | None:
+        """How a slave lends: through its master."""
+        cluster = self.config.cluster
+        if cluster.role is not Role.SLAVE or not peers or not self.tokens:
+            return None
+        return RemoteLender(self.client, peers, self.tokens, cluster.node_id, lambda: self.config.cluster.master_url)
 
     @property
     def node(self) -> str:

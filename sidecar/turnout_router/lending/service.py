@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, assert_never
 
 from turnout_api.lending import DecisionRow, LeaseAnswer, ModelRef, NodeState, QueueEvent, Reason
+from turnout_router.alarm import Alarm
 from turnout_router.cluster.peers import PeerFailed
 from turnout_router.lending.effects import Admitted, Answer, MasterEffect, Poll, Push, RelayRefused, Stall, Write
 from turnout_router.lending.links import Link
@@ -76,8 +77,7 @@ class LendingService:
         self._asked: dict[_Run, list[tuple[int, asyncio.Future[LeaseAnswer]]]] = {}
         self._relayed: dict[str, Relayed] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._timer: asyncio.Handle | None = None
-        self._timer_at = 0.0
+        self._alarm = Alarm(self._on_time, clock)
         self._running = False
         self._stopped = False
 
@@ -89,8 +89,7 @@ class LendingService:
     async def stop(self) -> None:
         """Forget everything that is under way, and begin nothing any more."""
         self._running, self._stopped = False, True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.cancel()
         for task in (doing := list(self._tasks)):
             task.cancel()
         await asyncio.gather(*doing, return_exceptions=True)
@@ -215,19 +214,9 @@ class LendingService:
             log.info("leases of %s could not be told to %s: %s", answer.model, node, error)
 
     def _arm(self) -> None:
-        """One timer for the nearest deadline; one that fires too early finds nothing to do and is set again."""
-        deadline = self._core.next_deadline() if self._running else None
-        if self._timer is not None:
-            if deadline is not None and self._timer_at <= deadline:
-                return
-            self._timer.cancel()
-            self._timer = None
-        if deadline is not None:
-            pause = max(0.0, deadline - self._clock())
-            self._timer, self._timer_at = asyncio.get_running_loop().call_later(pause, self._on_timer), deadline
+        self._alarm.set(self._core.next_deadline() if self._running else None)
 
-    def _on_timer(self) -> None:
-        self._timer = None
+    def _on_time(self) -> None:
         self._carry_out(self._core.on_time(self._clock()))
 
     def _spawn(self, work: Coroutine[None, None, None], name: str) -> None:

@@ -17,6 +17,7 @@ from turnout_api.config import BackendConfig, ModelConfig, RouterConfig
 from turnout_api.lending import DecisionRow, Lease, LeaseAnswer, NodeState, QueueEvent, Reason
 from turnout_api.vocabulary import Family
 from turnout_api.wire import MAX_LISTED_REQUESTS, ModelRecord, PriceRecord, QueueReport
+from turnout_router.alarm import Alarm
 from turnout_router.backends.driver import BackendError, Brought, Driver, Probe
 from turnout_router.backends.make import driver_for
 from turnout_router.backends.readiness import Standing, standing_of, unavailable_because
@@ -111,8 +112,7 @@ class LocalRuntime(NodeRuntime):
         self._backends: dict[str, _Backend] = {}
         self._answers: dict[Ticket, asyncio.Future[object]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._timer: asyncio.Handle | None = None  # uvloop's has no time of its own when it is due at once
-        self._timer_at = 0.0
+        self._alarm = Alarm(self._on_time, _now)
         self._running = False
         self.loads: deque[LoadRecord] = deque(maxlen=KEPT_LOADS)
         self._models = {model.id: model for model in config.models.local}
@@ -136,8 +136,7 @@ class LocalRuntime(NodeRuntime):
         """Refuse who waits, stop every process; returns when all are gone."""
         self._carry_out(self._core.drain(_now()))
         self._running = False
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.cancel()
         watchers = [backend.watcher for backend in self._backends.values() if backend.watcher is not None]
         for task in (doing := [*watchers, *self._tasks]):
             task.cancel()
@@ -291,7 +290,7 @@ class LocalRuntime(NodeRuntime):
     def _carry_out(self, effects: list[Effect]) -> None:
         for effect in effects:
             self._do(effect)
-        self._arm()
+        self._alarm.set(self._core.next_deadline() if self._running else None)
 
     def _do(self, effect: Effect) -> None:
         match effect:
@@ -368,20 +367,7 @@ class LocalRuntime(NodeRuntime):
             ticket=ticket,
         )
 
-    def _arm(self) -> None:
-        """One timer for the nearest deadline; one that fires too early finds nothing to do and is set again."""
-        deadline = self._core.next_deadline() if self._running else None
-        if self._timer is not None:
-            if deadline is not None and self._timer_at <= deadline:
-                return
-            self._timer.cancel()
-            self._timer = None
-        if deadline is not None:
-            pause = max(0.0, deadline - _now())
-            self._timer, self._timer_at = asyncio.get_running_loop().call_later(pause, self._on_timer), deadline
-
-    def _on_timer(self) -> None:
-        self._timer = None
+    def _on_time(self) -> None:
         self._carry_out(self._core.on_time(_now()))
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
