@@ -22,6 +22,9 @@ RULE_HEADER = "x-turnout-rule"
 LENT_HEADER = "x-turnout-lent-to"
 STAGE_HEADER = "x-turnout-stage"
 """On a router's own error answer: `unsent` = no backend saw the request, so another node may get it."""
+TOKEN_HEADER = "x-turnout-token"  # noqa: S105 - the name of a header
+"""On a GET of a cluster path instead of `Authorization`: the API server of Kubernetes keeps that one for itself when it passes a
+request on to a Service."""
 QUEUED_HEADER = "x-turnout-queued"
 """On a slave's answer: seconds that the request waited for its slot there."""
 
@@ -168,6 +171,14 @@ class QueueReport(_Message):
     """With `?requests=1` those that the router holds, the oldest first, at most MAX_LISTED_REQUESTS; None = not asked for."""
     requests_left_out: int = 0
     """How many more there are."""
+
+
+class Queues(_Message):
+    """Answer to `GET queue?all=1`: that of the router itself, and of a master those of its nodes."""
+
+    queues: list[QueueReport]
+    missing: dict[str, str] = {}
+    """Node ID → why its queue is not here."""
 
 
 class LinkRecord(_Message):

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from turnout_api.config import RouterConfig
 from turnout_api.lending import DecisionRow, LeaseAnswer, ModelRef, NodeState
-from turnout_api.wire import Acknowledged, Decisions, LinksPush, LinksTaken, QueueReport
+from turnout_api.wire import Acknowledged, Decisions, LinksPush, LinksTaken, QueueReport, Queues
 from turnout_router.cluster.peers import PeerFailed, Peers
 from turnout_router.cluster.registry import Node, Registry
 from turnout_router.cluster.table import RoutingTable
@@ -140,6 +140,21 @@ class MasterLending:
         await asyncio.gather(*(ask(*each) for each in self._registry.instances().items()))
         rows.sort(key=lambda row: row.ts, reverse=True)
         return Decisions(rows=rows[:limit], missing=missing)
+
+    async def gather_queues(self, own: QueueReport) -> Queues:
+        """The queue of this router and of every node, each as it is at this moment."""
+        queues, missing = [own], {}
+
+        async def ask(node_id: str, node: Node) -> None:
+            if self._peers is None:
+                return
+            try:
+                queues.append(await self._peers.get(node.url, "queue", QueueReport, timeout_s=GATHER_TIMEOUT_S))
+            except PeerFailed as error:
+                missing[node_id] = str(error)
+
+        await asyncio.gather(*(ask(*each) for each in self._registry.instances().items()))
+        return Queues(queues=queues, missing=missing)
 
     # What changed
 

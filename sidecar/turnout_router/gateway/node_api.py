@@ -8,7 +8,7 @@ the master whether a backend saw the request.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 import orjson
@@ -24,8 +24,10 @@ from turnout_api.wire import (
     NODE_PREFIX,
     QUEUED_HEADER,
     SERVE_PREFIX,
+    TOKEN_HEADER,
     ConfigAccepted,
     LoadRequest,
+    Queues,
     Registered,
     Snapshot,
 )
@@ -81,7 +83,7 @@ class NodeApi:
     def _guarded(self, handler: Handler) -> Handler:
         async def check_token_first(request: web.Request) -> web.StreamResponse:
             tokens = self._router.tokens
-            if tokens is None or not tokens.accepts(request.headers.getall("Authorization", [])):
+            if tokens is None or not tokens.accepts(_shown(request)):
                 return node_error_response(errors.Unauthorized("a valid cluster token is needed"), stage=STAGE_UNSENT)
             try:
                 return await handler(request)
@@ -116,6 +118,9 @@ class NodeApi:
         report = runtime.queue(requests=request.query.get("requests") in {"1", "true"}).model_copy(
             update={"lending": runtime.lending_state()}
         )
+        if request.query.get("all") in {"1", "true"}:
+            lending = self._router.lending
+            return json_response(written(await lending.gather_queues(report) if lending else Queues(queues=[report])))
         return json_response(written(report))
 
     async def _status(self, _request: web.Request) -> web.StreamResponse:
@@ -243,3 +248,11 @@ def _model_of(body: bytes) -> str:
     if not isinstance(model, str) or not model:
         raise errors.MissingModel
     return model
+
+
+def _shown(request: web.Request) -> Sequence[str]:
+    """The `Authorization` that came; where only reading is asked for, and none came, that of `TOKEN_HEADER`."""
+    shown = request.headers.getall("Authorization", [])
+    if shown or request.method != "GET":
+        return shown
+    return [f"Bearer {token}" for token in request.headers.getall(TOKEN_HEADER, [])]

@@ -336,7 +336,7 @@ def as_service_account(cluster, namespace: str, folder: Path) -> Path:
 async def routers(objects, manifests, tmp_path) -> AsyncIterator[Any]:
     """Applies the nodes of these names, a master first, and runs their routers in this process from what the operator delivers.
 
-    Each slave has a sim-backend, in `routers.backends`.
+    Each slave has a sim-backend, in `routers.backends`. With `own_master` a test runs the master itself.
     """
     client = {"name": "someone", "keySha256": sha256(b"a key of a client").hexdigest()}
     for file, text in (
@@ -348,18 +348,17 @@ async def routers(objects, manifests, tmp_path) -> AsyncIterator[Any]:
 
     async with AsyncExitStack() as down:
 
-        async def run(*names: str) -> dict[str, Router]:
-            ports = {name: free_port() for name in names}
-            here = {name: {"publicURL": f"http://127.0.0.1:{port}"} for name, port in ports.items()}
+        async def run(*names: str, own_master: bool = False, decode_tokens_per_second: float = 0) -> dict[str, Router]:
             master, *slaves = names
-            nodes = [manifests.master(**here[master])]
+            ports = {name: free_port() for name in (slaves if own_master else names)}
+            here = {name: {"publicURL": f"http://127.0.0.1:{port}"} for name, port in ports.items()}
+            nodes = [manifests.token, *([] if own_master else [manifests.master(**here[master])])]
             for name in slaves:
-                options = SimOptions(models=(f"{name}-ff",), prefill_tokens_per_second=0, decode_tokens_per_second=0)
+                options = SimOptions(models=(f"{name}-ff",), decode_tokens_per_second=decode_tokens_per_second)
                 backends[name] = await down.enter_async_context(SimBackend(options))
-                behind = [{"name": "llama", "family": "OpenAI", "url": backends[name].url}]
-                nodes.append(manifests.slave(name, **here[name]) | {})
-                nodes[-1]["spec"]["backends"] = behind
-            objects.apply(manifests.token, *nodes)
+                nodes.append(manifests.slave(name, **here[name]))
+                nodes[-1]["spec"]["backends"] = [{"name": "llama", "family": "OpenAI", "url": backends[name].url}]
+            objects.apply(*nodes)
             found = {}
             for name, port in ports.items():
                 objects.accepted("routernode", name)
@@ -369,7 +368,7 @@ async def routers(objects, manifests, tmp_path) -> AsyncIterator[Any]:
             return found
 
         backends: dict[str, SimBackend] = {}
-        run.backends = backends  # type: ignore[attr-defined] # for tests that stop one
+        run.backends, run.mounts = backends, tmp_path  # type: ignore[attr-defined] # for tests that stop one, or run a router
         yield run
 
 

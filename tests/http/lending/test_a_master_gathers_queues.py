@@ -1,0 +1,56 @@
+"""`GET queue?all=1`: a master gives its own queue and those of its nodes; whom it cannot ask is named."""
+
+from typing import Any
+
+import aiohttp
+import pytest
+
+from turnout_api.wire import NODE_PREFIX, TOKEN_HEADER
+
+TOKEN = "cluster-0123456789abcdef"
+
+
+async def test_every_node_is_in_it(scene: Any) -> None:
+    world = await scene()
+
+    body = (await world.get(world.master, "queue?all=1")).body
+
+    assert {queue["node_id"] for queue in body["queues"]} == {"master", "own", "hlp"}
+    assert body["missing"] == {}
+
+
+async def test_a_slave_gives_its_own(scene: Any) -> None:
+    world = await scene()
+
+    body = (await world.get(world.owner, "queue?all=1")).body
+
+    assert [queue["node_id"] for queue in body["queues"]] == ["own"]
+
+
+async def test_one_that_does_not_answer_is_named(scene: Any) -> None:
+    world = await scene()
+    await world.helper.stop(drain_timeout_s=0)
+
+    body = (await world.get(world.master, "queue?all=1")).body
+
+    assert set(body["missing"]) == {"hlp"}
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("GET", {TOKEN_HEADER: TOKEN}, 200),
+        ("GET", {TOKEN_HEADER: "another-0123456789abcdef"}, 401),
+        ("GET", {TOKEN_HEADER: TOKEN, "Authorization": "Bearer another-0123456789abcdef"}, 401),
+        ("POST", {TOKEN_HEADER: TOKEN}, 401),
+    ],
+)
+async def test_the_token_may_stand_in_a_header_of_its_own_where_only_reading_is_asked_for(
+    cluster: Any, method: str, headers: dict[str, str], status: int
+) -> None:
+    router = await cluster.master()
+    path = "/queue" if method == "GET" else "/drain"
+    url = f"http://127.0.0.1:{router.port}{NODE_PREFIX}{path}"
+
+    async with aiohttp.ClientSession() as session, session.request(method, url, headers=headers) as answer:
+        assert answer.status == status
