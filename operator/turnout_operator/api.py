@@ -101,6 +101,10 @@ class Api:
         served = {resource["kind"] for resource in found["resources"] if CATEGORY in (resource.get("categories") or [])}
         return [kind for kind in KINDS if kind not in served]
 
+    async def openapi(self) -> dict[str, Any]:
+        """How the kinds are served, which every account may read."""
+        return await self._request("GET", f"/openapi/v3/apis/{GROUP}/{VERSION}")
+
     async def objects(self, namespace: str) -> list[dict[str, Any]]:
         """All objects of all kinds, each with its `kind`."""
         found = []

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 import aiohttp
 
+from turnout_operator import schemas
 from turnout_operator.admission.injector import Injector
 from turnout_operator.admission.keeper import Keeper, server_context
 from turnout_operator.admission.server import serve_admission
@@ -44,6 +45,7 @@ RESYNC_S = 60.0
 """A round without any event: mends what was changed by hand, and tells routers that could not be reached."""
 _SHORTEST_S = 1.0
 _CRD_POLL_S = 2.0
+_CRD_LOOKS = 5
 _STALE_AFTER_RESYNCS = 5
 _STOP_S = 20.0
 """A pod is killed after 30 s: whatever hangs, it ends before, and says where it was."""
@@ -205,7 +207,8 @@ async def _serve(options: Options, namespaces: Sequence[str]) -> None:
                 try:
                     await _until_kinds_are_served(api)
                     reading = reader.run(min(INTERVAL_S, options.resync_s))
-                    async with fleet.running(), _running(reading, "reading of routers"):
+                    looking = _complain_of_old_kinds(api)
+                    async with fleet.running(), _running(reading, "reading of routers"), _running(looking, "kinds"):
                         await watch(namespaces, fleet.wake, hearing, watch_s=options.watch_s)
                 finally:  # another operator goes on: what this one knew gets old
                     await nudger.stop()
@@ -262,6 +265,20 @@ async def _until_kinds_are_served(api: Api) -> None:
             log.warning("waits for %s", waits_for)
             told = waits_for
         await asyncio.sleep(_CRD_POLL_S)
+
+
+async def _complain_of_old_kinds(api: Api) -> None:
+    """Once, when the kinds that are served lose fields: nobody else would tell."""
+    told = ""
+    for _ in range(_CRD_LOOKS):  # what was applied a moment ago is published a moment later
+        try:
+            told = schemas.complaint(await api.openapi())
+        except ApiError as error:
+            log.debug("cannot see how the kinds are served: %s", error)
+        if not told:
+            return
+        await asyncio.sleep(_CRD_POLL_S)
+    log.error("%s", told)
 
 
 async def _missing(api: Api) -> str:

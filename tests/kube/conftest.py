@@ -70,21 +70,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A control plane of this session's own."""
-    _need_what_it_takes()
-    run = tmp_path_factory.mktemp("kube")
-    environment = os.environ | {"KUBE_BIN": str(BIN), "KUBE_RUN": str(run)}
-    try:
-        with _one_at_a_time():  # between looking for a free network and taking it
-            net = _free_net()
-            environment["KUBE_NET"] = net
-            up = subprocess.run([SCRIPTS / "up.sh"], capture_output=True, text=True, env=environment, check=False)
-        if up.returncode:
-            pytest.fail(f"the control plane did not come up:\n{up.stderr}")
-        kubeconfig = run / "admin.kubeconfig"
-        environment |= {"KUBECONFIG": str(kubeconfig), "PATH": f"{BIN / 'l'}:{environment['PATH']}"}
-        yield Cluster(f"https://{net}.0.1:443", kubeconfig, run / "pki", environment)
-    finally:
-        subprocess.run([SCRIPTS / "down.sh"], env=environment, check=True)
+    with _control_plane(tmp_path_factory.mktemp("kube")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def fresh_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Another, of a module that changes what is there for the whole cluster."""
+    with _control_plane(tmp_path_factory.mktemp("fresh-kube")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
@@ -102,6 +96,24 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     cluster.kubectl("create", "namespace", name)
     yield name
     cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@contextmanager
+def _control_plane(run: Path) -> Iterator[Cluster]:
+    _need_what_it_takes()
+    environment = os.environ | {"KUBE_BIN": str(BIN), "KUBE_RUN": str(run)}
+    try:
+        with _one_at_a_time():  # between looking for a free network and taking it
+            net = _free_net()
+            environment["KUBE_NET"] = net
+            up = subprocess.run([SCRIPTS / "up.sh"], capture_output=True, text=True, env=environment, check=False)
+        if up.returncode:
+            pytest.fail(f"the control plane did not come up:\n{up.stderr}")
+        kubeconfig = run / "admin.kubeconfig"
+        environment |= {"KUBECONFIG": str(kubeconfig), "PATH": f"{BIN / 'l'}:{environment['PATH']}"}
+        yield Cluster(f"https://{net}.0.1:443", kubeconfig, run / "pki", environment)
+    finally:
+        subprocess.run([SCRIPTS / "down.sh"], env=environment, check=True)
 
 
 def _need_what_it_takes() -> None:
