@@ -39,22 +39,19 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 log = logging.getLogger(__name__)
 
 
-def read_config(path: Path, policy: Policy | None = None) -> RouterConfig:
+def read_config(path: Path) -> RouterConfig:
     """The configuration in a YAML or JSON file, or, where that is missing, in `FILE.gz`.
 
     Raises RouterRefused that names the file and the keys.
     """
     try:
         document = yaml.load(_text_of(path), Loader=_LOADER)  # noqa: S506 - one of the two safe ones
-        config = RouterConfig.model_validate(_with_config_dir(document))
+        return RouterConfig.model_validate(_with_config_dir(document))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, yaml.YAMLError) as error:
         raise RouterRefused(f"{path} cannot be read: {error}") from error
     except ValidationError as error:
         wrong = "\n".join(f"  {line}" for line in what_is_wrong(error))
         raise RouterRefused(f"{path} is no router configuration:\n{wrong}") from error
-    if policy is None:
-        return config
-    return config.model_copy(update={"cluster": config.cluster.model_copy(update={"endpoint_policy": policy})})
 
 
 def _text_of(path: Path) -> str:
@@ -99,7 +96,7 @@ def run(
     if pod.pod:
         _wait_for(config_file)
     try:
-        router = Router(read_config(config_file, policy), pod=pod, drain_timeout_s=drain_timeout_s)
+        router = Router(read_config(config_file), pod=pod, drain_timeout_s=drain_timeout_s, policy=policy)
         uvloop.run(_serve(router, linger_s))
     except RouterRefused as refusal:
         sys.stderr.write(f"turnout router: {refusal}\n")

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from turnout_api.config import RouterConfig
 from turnout_api.lending import DecisionRow, LeaseAnswer, QueueEvent
 from turnout_api.routing import Explanation, Facts
-from turnout_api.vocabulary import Role
+from turnout_api.vocabulary import Policy, Role
 from turnout_api.wire import LinksPush, Measured, NodeStatus, Snapshot
 from turnout_router.access import AccessError, ApiKeys, load_cluster_tokens
 from turnout_router.admin.api import AdminApi
@@ -81,8 +81,9 @@ class Router:
         clock: Callable[[], float] = time.monotonic,
         pod: Instance = Instance(),  # noqa: B008 - frozen
         drain_timeout_s: float = DRAIN_TIMEOUT_S,
+        policy: Policy | None = None,  # of the endpoints of a model, whatever any configuration says
     ) -> None:
-        self.pod, self.drain_timeout_s, self.clock = pod, drain_timeout_s, clock
+        self.pod, self.drain_timeout_s, self.clock, self._policy = pod, drain_timeout_s, clock, policy
         config = pod.place(config)
         check_startable(config)
         try:
@@ -170,6 +171,11 @@ class Router:
     def node(self) -> str:
         """The name of the RouterNode."""
         return self.config.cluster.node or self.config.cluster.node_id
+
+    @property
+    def endpoint_policy(self) -> Policy:
+        """How the endpoints of one model share its requests."""
+        return self._policy or self.config.cluster.endpoint_policy
 
     async def start(self) -> None:
         """Bring everything up; returns when the listeners accept. Raises OSError when a port is taken."""

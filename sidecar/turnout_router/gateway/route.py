@@ -113,7 +113,7 @@ def _by_name(router: "Router", asking: Asking, record: RequestRecord) -> Routed:
         if any(e.available and needs <= e.capabilities for e in model.endpoints):
             raise errors.UnsupportedPath(path.path, model.name)
         raise _nothing(model, needs, path)
-    policy = router.config.cluster.endpoint_policy
+    policy = router.endpoint_policy
     ordered = router.endpoints.order(
         model.name, served, policy=policy, now=router.clock(), affinity=asking.conversation
     )
@@ -160,7 +160,7 @@ def _by_rules(router: "Router", asking: Asking, record: RequestRecord, chain: Ch
 def _along(
     router: "Router", table: RoutingTable, asking: Asking, outcome: Route, inflight: Callable[[str], list[int]]
 ) -> Iterator[Candidate]:
-    endpoints, policy, clock = router.endpoints, router.config.cluster.endpoint_policy, router.clock
+    endpoints, policy, clock = router.endpoints, router.endpoint_policy, router.clock
     needs, path = asking.needs, asking.path
     known: dict[str, list[Endpoint]] = {}
 
