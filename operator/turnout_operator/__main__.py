@@ -2,10 +2,12 @@
 
 import argparse
 import sys
+from pathlib import Path
 
 from turnout_api.durations import parse_duration
+from turnout_operator.admission.serve import Webhook
 from turnout_operator.children import RouterPods
-from turnout_operator.main import LEASE_S, RESYNC_S, LeaseOptions, Options, Webhook, run
+from turnout_operator.main import LEASE_S, RESYNC_S, LeaseOptions, Options, run
 from turnout_operator.routerpod import DEFAULT_RESOURCES, DRAIN_TIMEOUT_S, RouterImage, parse_resources, router_image
 from turnout_operator.watch import WATCH_S
 
@@ -53,7 +55,11 @@ def main() -> int:
         "--drain-timeout", type=parse_duration, default=DRAIN_TIMEOUT_S, metavar="1m", help="for requests that run (1m)"
     )
     parser.add_argument("--webhook", default="", metavar="NAME", help="the MutatingWebhookConfiguration to serve")
-    parser.add_argument("--webhook-secret", default="turnout-webhook", help="where its certificates are kept")
+    parser.add_argument("--validating-webhook", default="", metavar="NAME", help="the ValidatingWebhookConfiguration")
+    parser.add_argument(
+        "--webhook-certificates", type=Path, metavar="FOLDER", help="where somebody else keeps tls.crt and tls.key"
+    )
+    parser.add_argument("--webhook-secret", default="turnout-webhook", help="where the operator keeps its own")
     parser.add_argument("--webhook-service", default="turnout", help="the Service by which the API server calls")
     parser.add_argument("--webhook-namespace", default="", help="of the Service and the Secret")
     parser.add_argument("--webhook-name", action="append", default=[], help="another name or address of the server")
@@ -91,6 +97,8 @@ def _webhook(options: argparse.Namespace) -> Webhook | None:
         names=(service, *options.webhook_name),
         host=options.webhook_host,
         port=options.webhook_port,
+        validating=options.validating_webhook,
+        certificates=options.webhook_certificates,
     )
 
 

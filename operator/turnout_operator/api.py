@@ -207,21 +207,21 @@ class Api:
         value = None if secret is None else (secret.get("data") or {}).get(reference.key)
         return None if value is None else base64.b64decode(value).decode("utf-8", "replace").strip()
 
-    async def trust(self, webhook: str, authorities: str) -> None:
-        """Have the API server trust these for the webhooks of a MutatingWebhookConfiguration. Raises LookupError when there is none."""
-        path = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{webhook}"
+    async def trust(self, kind: str, name: str, authorities: str) -> None:
+        """Have the API server trust these for the webhooks of a configuration of that kind. Raises LookupError when there is none."""
+        path = f"/apis/admissionregistration.k8s.io/v1/{kind.lower()}s/{name}"
         try:
             found = await self._request("GET", path)
         except ApiError as error:
             if error.status == 404:
-                raise LookupError(f"there is no MutatingWebhookConfiguration {webhook}") from error
+                raise LookupError(f"there is no {kind} {name}") from error
             raise
         trusted = base64.b64encode(authorities.encode()).decode()
         hooks = found.get("webhooks") or []
         if any(hook["clientConfig"].get("caBundle") != trusted for hook in hooks):
             told = [{"name": hook["name"], "clientConfig": {"caBundle": trusted}} for hook in hooks]
-            kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration"}
-            await self._apply(path, kind | {"metadata": {"name": webhook}, "webhooks": told})
+            head = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}}
+            await self._apply(path, head | {"webhooks": told})
 
     async def write_secret(self, manifest: Mapping[str, Any]) -> None:
         """Create it, or replace the one of the same resourceVersion."""

@@ -21,14 +21,14 @@ import aiohttp
 
 from turnout_operator import schemas
 from turnout_operator.admission.injector import Injector
-from turnout_operator.admission.keeper import Keeper, server_context
-from turnout_operator.admission.server import serve_admission
+from turnout_operator.admission.serve import Webhook, admitting
+from turnout_operator.admission.validator import Validator
 from turnout_operator.api import SERVICE_ACCOUNT, Api, ApiError
 from turnout_operator.children import RouterPods
 from turnout_operator.fleet import Fleet
 from turnout_operator.health import serve_health
 from turnout_operator.hearing import Hearing
-from turnout_operator.injection import Nodes
+from turnout_operator.known import Known
 from turnout_operator.leader import Leader
 from turnout_operator.metrics import Parts
 from turnout_operator.nudge import Nudger
@@ -58,22 +58,6 @@ class OperatorRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Webhook:
-    """Where the webhook is, and what is called how."""
-
-    configuration: str
-    """The MutatingWebhookConfiguration."""
-    namespace: str
-    """Of `secret` and of the Service."""
-    secret: str
-    """Holds certificates; it is made."""
-    names: tuple[str, ...]
-    """Under which the API server calls."""
-    host: str = "0.0.0.0"  # noqa: S104 - the API server calls from outside the pod
-    port: int = 9443
-
-
-@dataclass(frozen=True, slots=True)
 class LeaseOptions:
     """By which one of several operators is chosen: the others wait."""
 
@@ -99,7 +83,7 @@ class Options:
     pods: RouterPods = field(default_factory=RouterPods)
     """How it runs and injects routers."""
     webhook: Webhook | None = None
-    """None = sidecars come by `turnout inject`."""
+    """None = sidecars come by `turnout inject`, and writes are judged after they were made."""
 
 
 def run(options: Options) -> int:
@@ -182,7 +166,7 @@ def _give_up() -> None:
 async def _serve(options: Options, namespaces: Sequence[str]) -> None:
     async with await Api.connect() as api, aiohttp.ClientSession() as session, AsyncExitStack() as down:
         leader = _leader(options, namespaces, api)
-        judged: dict[str, Nodes] = {}
+        judged: dict[str, Known] = {}
         reader = Reader(session, api.secret_value, lambda name: fleet.wake(name))  # noqa: PLW0108 - it comes below
         nudger = Nudger(session, api.secret_value, on_late=lambda name: fleet.wake(name))  # noqa: PLW0108 - as above
         rounds = Rounds(
@@ -195,7 +179,12 @@ async def _serve(options: Options, namespaces: Sequence[str]) -> None:
         )
         if options.webhook is not None:
             injector = Injector(namespaces, options.pods, judged, rounds.look)
-            await down.enter_async_context(_admitting(options.webhook, injector, api))
+            validator = Validator(namespaces, judged, rounds.look)
+            await down.enter_async_context(admitting(options.webhook, injector, validator, api))
+        else:
+            log.info(
+                "serves no webhooks: sidecars come by `turnout inject`, and what is wrong is said in statuses only"
+            )
         fleet = Fleet(lambda name: Worker(name, rounds.run, resync_s=options.resync_s), namespaces)
         hearing = Hearing(streams(namespaces))
         parts = Parts(fleet.workers, hearing, leader, api)
@@ -226,24 +215,6 @@ def _leader(options: Options, namespaces: Sequence[str], api: Api) -> Leader:
         me=f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}",
         duration_s=options.lease.duration_s,
     )
-
-
-@asynccontextmanager
-async def _admitting(webhook: Webhook, injector: Injector, api: Api) -> AsyncIterator[None]:
-    """Serve the webhook until the end of the block."""
-    context = server_context()
-    keeper = Keeper(
-        api,
-        context,
-        namespace=webhook.namespace,
-        secret=webhook.secret,
-        webhook=webhook.configuration,
-        names=webhook.names,
-    )
-    async with serve_admission(injector, context, host=webhook.host, port=webhook.port) as port:
-        log.info("webhook %s on port %d", webhook.configuration, port)
-        async with _running(keeper.run(), "certificates"):
-            yield
 
 
 @asynccontextmanager

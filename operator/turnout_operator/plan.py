@@ -22,6 +22,7 @@ from turnout_operator import deliver, statuses
 from turnout_operator.children import ChildKey, RouterPods, changes, wanted
 from turnout_operator.children.wanted import Store
 from turnout_operator.injection import Nodes
+from turnout_operator.known import Known
 from turnout_operator.names import STORE_CLASS_ANNOTATION, STORE_SIZE_ANNOTATION
 from turnout_operator.picture import NodeFacts, Picture, Reached
 from turnout_operator.placement import InCluster
@@ -77,8 +78,8 @@ class Plan:
     statuses: tuple[StatusWrite, ...]
     nudges: tuple[Told, ...]
     """Every router that can be reached; who was told already is for the caller to know."""
-    known: Nodes
-    """What pods may be labelled with."""
+    known: Known
+    """For admission."""
 
 
 def token_references(objects: Iterable[Manifest], kept: Kept) -> set[tuple[str, str]]:
@@ -151,13 +152,14 @@ def plan(
             if node.spec.token_secret_ref is not None
             for url in urls[name]
         ),
-        known=Nodes.of(resolution),
+        known=Known(Nodes.of(resolution), declared, resolution),
     )
 
 
-def nodes_of(observed: Observed) -> Nodes:
-    """What pods may be labelled with, and nothing else."""
-    return Nodes.of(_judged(observed, Memory())[2])
+def known_of(observed: Observed) -> Known:
+    """What admission judges by, and nothing else."""
+    _, declared, resolution = _judged(observed, Memory())
+    return Known(Nodes.of(resolution), declared, resolution)
 
 
 def _judged(

@@ -12,9 +12,9 @@ from typing import Any
 from turnout_operator.api import Api, ApiError
 from turnout_operator.children import RouterPods
 from turnout_operator.damping import Damper
-from turnout_operator.injection import Nodes
+from turnout_operator.known import Known
 from turnout_operator.nudge import Nudger
-from turnout_operator.plan import Memory, Observed, Plan, nodes_of, plan, token_references
+from turnout_operator.plan import Memory, Observed, Plan, known_of, plan, token_references
 from turnout_operator.reader import Reader
 from turnout_operator.state import Kept
 from turnout_operator.statuses import StatusWrite
@@ -74,9 +74,9 @@ class Rounds:
         now: Callable[[], datetime] = utc_now,
         clock: Callable[[], float] = time.monotonic,
         reread_s: float = 0.0,
-        judged: Callable[[str, Nodes], None] = lambda _namespace, _nodes: None,
+        judged: Callable[[str, Known], None] = lambda _namespace, _known: None,
     ) -> None:
-        """`reread_s`: how long what it wrote into Secrets is taken to be there. `reader` None = nobody reads routers. `judged` gets what each round found out about the nodes of its namespace."""
+        """`reread_s`: how long what it wrote into Secrets is taken to be there. `reader` None = nobody reads routers. `judged` gets what each round found out about its namespace."""
         self._api = api
         self._nudger = nudger
         self._pods = pods
@@ -90,15 +90,16 @@ class Rounds:
 
     async def run(self, namespace: str) -> int:
         """One round. Returns how many objects were written. Raises ApiError and StateError; another round mends it."""
+        began = self._now()
         # first the state: if another operator writes between the two, ours is refused, not built on what it did not see
         kept, version = await self._api.read_state(namespace)
         objects = await self._api.objects(namespace)
         if not objects and not version:
-            self._judged(namespace, Nodes())
+            self._judged(namespace, Known(read_at=began))
             return 0  # nothing was ever declared here: nothing to remember
         observed = await self._observe(namespace, objects, kept)
         planned = await self._plan(namespace, observed)
-        self._judged(namespace, planned.known)
+        self._judged(namespace, replace(planned.known, read_at=began))
         if planned.state is not None:
             await self._api.write_state(namespace, planned.state, version)
         writes = _Writes()
@@ -125,10 +126,12 @@ class Rounds:
         self._secrets.clear()
         self._memory.clear()
 
-    async def look(self, namespace: str) -> Nodes:
-        """The nodes as they are at this moment; nothing is written. Raises ApiError and StateError."""
+    async def look(self, namespace: str) -> Known:
+        """The namespace as it is at this moment; nothing is written. Raises ApiError and StateError."""
+        began = self._now()
         kept, _ = await self._api.read_state(namespace)
-        return nodes_of(Observed(objects=await self._api.objects(namespace), kept=kept, secrets={}))
+        found = known_of(Observed(objects=await self._api.objects(namespace), kept=kept, secrets={}))
+        return replace(found, read_at=began)
 
     async def _observe(self, namespace: str, objects: list[dict[str, Any]], kept: Kept) -> Observed:
         nodes = [manifest["metadata"]["name"] for manifest in objects if manifest["kind"] == "RouterNode"]

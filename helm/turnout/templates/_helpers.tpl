@@ -123,3 +123,10 @@ matchNames:
 {{- define "turnout.adminRole" -}}
 {{- printf "%s-admin" (include (.Values.clusterWide | ternary "turnout.clusterName" "turnout.fullname") .) -}}
 {{- end -}}
+
+{{/* As annotations, of whom cert-manager tells the API server to trust. */}}
+{{- define "turnout.trusts" -}}
+{{- if .Values.webhook.certManager.enabled -}}
+cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/{{ include "turnout.fullname" . }}-webhook
+{{- end -}}
+{{- end -}}

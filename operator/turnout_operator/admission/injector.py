@@ -12,22 +12,24 @@ from typing import Any
 from turnout_operator.admission import review
 from turnout_operator.children import RouterPods
 from turnout_operator.injection import How, Nodes, inject, node_label
+from turnout_operator.known import Known
 
-Look = Callable[[str], Awaitable[Nodes]]
-"""A namespace's nodes, as they are at this moment."""
+Look = Callable[[str], Awaitable[Known]]
+"""A namespace as it is at this moment."""
 
 
 class Injector:
     """The answers."""
 
     def __init__(
-        self, namespaces: Collection[str], pods: RouterPods, judged: MutableMapping[str, Nodes], look: Look
+        self, namespaces: Collection[str], pods: RouterPods, judged: MutableMapping[str, Known], look: Look
     ) -> None:
         """No namespaces = all of them. `judged`: what the last round of each namespace found out; it is written there while this reads."""
         self._namespaces = frozenset(namespaces)
         self._pods = pods
         self._look = look
-        self._nodes = judged
+        self._judged = judged
+        self._looked: dict[str, Known] = {}
         self._looking = asyncio.Lock()
 
     async def answer(self, document: object) -> dict[str, Any]:
@@ -43,11 +45,15 @@ class Injector:
         return review.admitted(request, lambda pod: inject(pod, nodes, how))
 
     async def _nodes_with(self, namespace: str, name: str) -> Nodes:
-        known = self._nodes.get(namespace)
-        if known is not None and name in known.served:
-            return known
+        known = self._newest(namespace)
+        if name in known.nodes.served:
+            return known.nodes
         async with self._looking:  # a Deployment of many pods makes all of them ask at once
-            known = self._nodes.get(namespace)
-            if known is None or name not in known.served:
-                self._nodes[namespace] = known = await self._look(namespace)
-            return known
+            known = self._newest(namespace)
+            if name not in known.nodes.served:
+                self._looked[namespace] = known = await self._look(namespace)
+            return known.nodes
+
+    def _newest(self, namespace: str) -> Known:
+        found = (known for known in (self._judged.get(namespace), self._looked.get(namespace)) if known is not None)
+        return max(found, key=lambda known: known.read_at, default=Known())

@@ -10,7 +10,7 @@ import binascii
 import logging
 import os
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -43,14 +43,14 @@ class Keeper:
         *,
         namespace: str,
         secret: str,
-        webhook: str,
+        webhooks: Collection[tuple[str, str]],
         names: Sequence[str],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """`secret` in `namespace` holds them; `webhook` is the MutatingWebhookConfiguration; `names` of the server."""
+        """`secret` in `namespace` holds them; `webhooks` are (kind, name) of the configurations; `names` of the server."""
         self._api = api
         self._context = context
-        self._namespace, self._secret, self._webhook, self._names = namespace, secret, webhook, names
+        self._namespace, self._secret, self._webhooks, self._names = namespace, secret, webhooks, names
         self._now = now
         self._shown = ""
         self._trouble = ""
@@ -85,13 +85,14 @@ class Keeper:
             bundle = renewed(None, self._names, self._now())
         if bundle != before:
             await self._api.write_secret(self._manifest(bundle, found))
-            log.info("made certificates for the webhook %s", self._webhook)
-        await self._api.trust(self._webhook, bundle.authorities)
+            log.info("made certificates, kept in Secret %s", self._secret)
+        for kind, name in self._webhooks:
+            await self._api.trust(kind, name, bundle.authorities)
         self._show(bundle)
 
     def _show(self, bundle: Bundle) -> None:
         if bundle.certificate != self._shown:
-            _load(self._context, bundle.key + bundle.certificate)
+            load(self._context, bundle.key + bundle.certificate)
             self._shown = bundle.certificate
             self.ready.set()
 
@@ -113,7 +114,7 @@ def _bundle(secret: dict[str, Any] | None) -> Bundle | None:
     return Bundle(**texts)
 
 
-def _load(context: ssl.SSLContext, pem: str) -> None:
+def load(context: ssl.SSLContext, pem: str) -> None:
     """Into a context that may be serving: new connections see it. It takes files only, and the root file system is read-only."""
     file = os.memfd_create(FIELD_MANAGER)
     try:

@@ -5,24 +5,30 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from turnout_api.resolve import Problem
+from turnout_api.resources.refusals import shown
 from turnout_operator.injection import Injected, InjectionRefused
 
 Json = dict[str, Any]
 _MAX_WARNING = 256
 """Characters of a warning that the API server passes on whole."""
+MAX_WARNINGS = 12
+"""More are counted: beyond 4096 characters in all it passes on none."""
 _FIELDS = ("initContainers", "containers", "volumes", "terminationGracePeriodSeconds")
 """Of a pod's spec, what an injection may change."""
 
 
 class NoReview(Exception):
-    """What was sent is no AdmissionReview of a pod."""
+    """What was sent is no AdmissionReview of a pod, or of one of Turnout's objects."""
 
 
-def request_of(document: object) -> Json:
-    """The request in a review. Raises NoReview."""
+def request_of(document: object, *wanted: str) -> Json:
+    """The request in a review, with the first of `wanted` that is an object. Raises NoReview."""
     request = document.get("request") if isinstance(document, dict) else None
-    if not isinstance(request, dict) or not isinstance(request.get("object"), dict) or not request.get("uid"):
-        raise NoReview("no AdmissionReview with the object of a pod")
+    if not isinstance(request, dict) or not request.get("uid"):
+        raise NoReview("no AdmissionReview")
+    if not any(isinstance(request.get(name), dict) for name in wanted or ("object",)):
+        raise NoReview("no AdmissionReview with an object")
     return request
 
 
@@ -42,6 +48,20 @@ def passed(request: Mapping[str, Any], *warnings: str) -> Json:
     return _answer(request, {"allowed": True} | _warnings(warnings))
 
 
+def refused(request: Mapping[str, Any], problems: Sequence[Problem], warnings: Sequence[str]) -> Json:
+    """Not at all, and what to change where."""
+    causes = [{"reason": p.reason.value, "field": shown(p.path), "message": p.message} for p in problems]
+    message = "; ".join(f"{said(problem)} ({problem.reason})" for problem in problems)
+    status = {"code": 422, "reason": "Invalid", "message": message, "details": {"causes": causes}}
+    return _answer(request, {"allowed": False, "status": status} | _warnings(warnings))
+
+
+def said(problem: Problem) -> str:
+    """The field, and what is the matter with it; messages of the types begin with their field already."""
+    field = shown(problem.path)
+    return problem.message if problem.message.startswith(field) else f"{field}: {problem.message}"
+
+
 def _answer(request: Mapping[str, Any], response: Json) -> Json:
     return {
         "apiVersion": "admission.k8s.io/v1",
@@ -51,7 +71,10 @@ def _answer(request: Mapping[str, Any], response: Json) -> Json:
 
 
 def _warnings(warnings: Sequence[str]) -> Json:
-    return {"warnings": [warning[:_MAX_WARNING] for warning in warnings]} if warnings else {}
+    told = [w if len(w) <= _MAX_WARNING else f"{w[: _MAX_WARNING - 1]}…" for w in warnings[:MAX_WARNINGS]]
+    if len(warnings) > MAX_WARNINGS:
+        told.append(f"and {len(warnings) - MAX_WARNINGS} more: `kubectl get turnout -o wide` tells them")
+    return {"warnings": told} if told else {}
 
 
 def _patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:

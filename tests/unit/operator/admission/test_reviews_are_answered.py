@@ -11,6 +11,7 @@ from turnout_operator.admission.injector import Injector
 from turnout_operator.admission.review import NoReview
 from turnout_operator.children import RouterPods
 from turnout_operator.injection import Nodes
+from turnout_operator.known import Known
 
 
 @pytest.fixture(scope="session")
@@ -31,13 +32,13 @@ class Cluster:
 
     def __init__(self, nodes: Nodes) -> None:
         self.looked: Counter[str] = Counter()
-        self.judged: dict[str, Nodes] = {}
+        self.judged: dict[str, Known] = {}
         self._nodes = nodes
         self.injector = Injector(["gpus"], RouterPods(), self.judged, self._look)
 
-    async def _look(self, namespace: str) -> Nodes:
+    async def _look(self, namespace: str) -> Known:
         self.looked[namespace] += 1
-        return self._nodes
+        return Known(self._nodes)
 
     async def response(self, document: object) -> dict[str, Any]:
         answer = await self.injector.answer(document)
@@ -105,7 +106,7 @@ async def test_pods_that_are_not_ours_pass(
 
 
 async def test_nodes_that_a_round_knows_are_not_looked_up(cluster: Cluster, pods: Any, injecting: Any) -> None:
-    cluster.judged["gpus"] = injecting().nodes()
+    cluster.judged["gpus"] = Known(injecting().nodes())
 
     await cluster.response(review(pods()))
     assert not cluster.looked
