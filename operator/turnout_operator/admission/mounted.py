@@ -5,7 +5,7 @@ import logging
 import ssl
 from pathlib import Path
 
-from turnout_operator.admission.keeper import load
+from turnout_operator.admission.keeper import load, server_context
 
 LOOK_INTERVAL_S = 5.0
 """What is mounted is renewed weeks before it ends, and lags by up to a minute anyway."""
@@ -34,6 +34,7 @@ class Mounted:
         try:
             pem = "".join((self._folder / name).read_text(encoding="ascii") for name in ("tls.key", "tls.crt"))
             if pem != self._shown:
+                load(server_context(), pem)  # halves that do not fit would leave the other one with neither
                 load(self._context, pem)
                 log.info("shows the certificate in %s", self._folder)
             self._shown, self._trouble = pem, ""

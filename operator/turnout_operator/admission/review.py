@@ -50,16 +50,16 @@ def passed(request: Mapping[str, Any], *warnings: str) -> Json:
 
 def refused(request: Mapping[str, Any], problems: Sequence[Problem], warnings: Sequence[str]) -> Json:
     """Not at all, and what to change where."""
-    causes = [{"reason": p.reason.value, "field": shown(p.path), "message": p.message} for p in problems]
+    # no `details`: kubectl would show them instead of the message, and with it of who refused
     message = "; ".join(f"{said(problem)} ({problem.reason})" for problem in problems)
-    status = {"code": 422, "reason": "Invalid", "message": message, "details": {"causes": causes}}
+    status = {"code": 422, "reason": "Invalid", "message": message}
     return _answer(request, {"allowed": False, "status": status} | _warnings(warnings))
 
 
 def said(problem: Problem) -> str:
     """The field, and what is the matter with it; messages of the types begin with their field already."""
     field = shown(problem.path)
-    return problem.message if problem.message.startswith(field) else f"{field}: {problem.message}"
+    return problem.message if not field or problem.message.startswith(field) else f"{field}: {problem.message}"
 
 
 def _answer(request: Mapping[str, Any], response: Json) -> Json:

@@ -51,6 +51,12 @@ class Objects:
             stdin=yaml.safe_dump_all(manifests),
         )
 
+    def write(self, *manifests: dict[str, Any], dry_run: bool = False) -> Any:
+        """`kubectl apply` that may be refused: how it ended, with its warnings in stderr."""
+        text = yaml.safe_dump_all(manifests)
+        how = ("apply", "--server-side", "--force-conflicts", *(("--dry-run=server",) if dry_run else ()))
+        return self.cluster.kubectl(*how, "-n", self.namespace, "-f", "-", stdin=text, check=False)
+
     def delete(self, kind: str, name: str) -> None:
         self.cluster.kubectl("delete", kind, name, "-n", self.namespace)
 
@@ -258,6 +264,13 @@ class Manifests:
         request = {"path": "/v1/chat/completions", "body": {"model": frontend, "messages": []}}
         return self._object("RouteTest", name, {"request": request, "expect": {"rule": f"{frontend}/defaults"}})
 
+    @staticmethod
+    def ruled(name: str, *, to: str = "cc11", jump: str = "", **spec: Any) -> dict[str, Any]:
+        """A frontend model, with a rule that jumps."""
+        rule = {"name": "on", "when": {"stream": True}, "action": "Jump", "jumpTo": jump}
+        rules = {"rules": [rule]} if jump else {}
+        return Manifests._object("FrontendModel", name, rules | {"defaults": {"targets": [{"model": to}]}} | spec)
+
     def in_cluster(self) -> list[dict[str, Any]]:
         """The same nodes, whose routers the operator runs or injects."""
         found = self.all()
@@ -308,6 +321,12 @@ def release(cluster, pytestconfig, tmp_path_factory):
             # definitions that another test applied are taken over
             settings = ["--take-ownership", *(part for value in values for part in ("--set", value))]
             return helm("install", "turnout", chart, "--namespace", namespace, *settings)
+
+        @staticmethod
+        def upgrade(namespace: str, *values: str) -> str:
+            chart = str(pytestconfig.rootpath / "helm" / "turnout")
+            settings = [part for value in values for part in ("--set", value)]
+            return helm("upgrade", "turnout", chart, "--namespace", namespace, *settings)
 
         @staticmethod
         def account(namespace: str, folder: Path) -> Path:
@@ -402,3 +421,56 @@ async def eventually(probe: Any, complaint: str) -> Any:
 def eventually_fixture() -> Any:
     """`eventually`, for tests."""
     return eventually
+
+
+class Webhook:
+    """The chart's webhooks, and the operator as its pod would be: at the address of their Service, with its account."""
+
+    KINDS = ("mutatingwebhookconfiguration", "validatingwebhookconfiguration")
+
+    def __init__(self, objects: Objects, start: Any, account: Path) -> None:
+        self.configuration = f"turnout-{objects.namespace}"
+        self._objects = objects
+        self._start = start
+        self._account = account
+
+    def start(self, *more: str, resync: str = NEVER) -> Operator:
+        """An operator that the API server trusts."""
+        address = self._objects.get("service", "turnout")["spec"]["clusterIP"]
+        options = (
+            f"--webhook={self.configuration}",
+            f"--validating-webhook={self.configuration}",
+            "--webhook-secret=turnout-webhook",
+            f"--webhook-namespace={self._objects.namespace}",
+            f"--webhook-host={address}",
+            "--webhook-port=443",
+            "--router-image=router:1",
+        )
+        operator = self._start(*options, *more, kubeconfig=self._account, resync=resync)
+        until(lambda: all(map(self.authorities, self.KINDS)), "nobody said whom to trust")
+        operator.more_rounds(0)
+        return operator
+
+    def authorities(self, kind: str = KINDS[0]) -> str:
+        """PEM that the API server trusts; empty = none yet."""
+        hooks = self._objects.get(kind, self.configuration)["webhooks"]
+        told = {hook["clientConfig"].get("caBundle", "") for hook in hooks}
+        return base64.b64decode(told.pop()).decode() if len(told) == 1 else ""
+
+    def is_asked(self) -> None:
+        """Wait until the validating webhook is in force: a moment after its configuration was written."""
+        wrong = Manifests.ruled("probe", to="nobody")
+
+        def warned() -> bool:
+            done = self._objects.write(wrong, dry_run=True)
+            return "UnknownModel" in done.stderr
+
+        until(warned, "the validating webhook is not asked")
+
+
+@pytest.fixture
+def webhook(objects, release, start, tmp_path) -> Iterator[Webhook]:
+    """Of the chart with its default values."""
+    release.install(objects.namespace)
+    yield Webhook(objects, start, release.account(objects.namespace, tmp_path))
+    release.uninstall(objects.namespace)

@@ -74,10 +74,60 @@ def test_the_role_for_what_people_change_is_for_the_values_to_leave_out(helm):
 
 
 def test_what_happens_without_the_operator_is_for_the_values_to_say(helm):
-    found = objects(helm("template", "t", "--set", "webhook.failurePolicy=Ignore"))
+    def policies(*values):
+        found = objects(helm("template", "t", *values))
+        kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+        return {h["name"]: h["failurePolicy"] for kind in kinds for h in found[kind, "/t-turnout-default"]["webhooks"]}
 
-    [hook] = found["MutatingWebhookConfiguration", "/t-turnout-default"]["webhooks"]
-    assert hook["failurePolicy"] == "Ignore"
+    names = ("inject.turnout.dev", "validate.turnout.dev", "deletions.turnout.dev")
+    assert policies() == dict(zip(names, ("Fail", "Ignore", "Ignore"), strict=True))
+    other = ("--set", "webhook.failurePolicy=Ignore,webhook.validation.failurePolicy=Fail")
+    assert policies(*other) == dict(zip(names, ("Ignore", "Fail", "Ignore"), strict=True))
+
+
+def test_its_validating_webhook_asks_about_its_own_kinds_in_watched_namespaces_only(helm):
+    found = objects(helm("template", "t", "--namespace", "system", "--set", "watchNamespaces={a,b}"))
+
+    for hook in found["ValidatingWebhookConfiguration", "/t-turnout-system"]["webhooks"]:
+        assert hook["namespaceSelector"]["matchExpressions"][0]["values"] == ["a", "b"]
+        [rule] = hook["rules"]
+        assert rule["apiGroups"] == ["turnout.dev"]
+        assert set(rule["resources"]) == {kind.plural for kind in KINDS.values()}
+
+
+def test_its_validating_webhook_can_be_left_out(helm):
+    found = objects(helm("template", "t", "--set", "webhook.validation.enabled=false"))
+
+    assert not any(kind == "ValidatingWebhookConfiguration" for kind, _ in found)
+    [rule] = found["ClusterRole", "/t-turnout-default"]["rules"]
+    assert rule["resources"] == ["mutatingwebhookconfigurations"]
+
+
+def test_with_cert_manager_the_operator_needs_no_rights_over_webhooks(helm):
+    found = objects(helm("template", "t", "--namespace", "system", "--set", "webhook.certManager.enabled=true"))
+
+    assert not any(kind in {"ClusterRole", "ClusterRoleBinding"} for kind, _ in found)
+    certificate = found["Certificate", "system/t-turnout-webhook"]["spec"]
+    assert certificate["dnsNames"] == ["t-turnout.system.svc"]
+    assert certificate["issuerRef"] == {"name": "t-turnout-webhook", "kind": "Issuer"}
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        annotations = found[kind, "/t-turnout-system"]["metadata"]["annotations"]
+        assert annotations["cert-manager.io/inject-ca-from"] == "system/t-turnout-webhook"
+    pod = found["Deployment", "system/t-turnout"]["spec"]["template"]["spec"]
+    [volume], [mount] = pod["volumes"], pod["containers"][0]["volumeMounts"]
+    assert volume["secret"]["secretName"] == certificate["secretName"]
+    assert f"--webhook-certificates={mount['mountPath']}" in pod["containers"][0]["args"]
+
+
+def test_an_issuer_that_is_there_is_asked_for_certificates(helm):
+    issuer = "webhook.certManager.issuerRef.name=ours,webhook.certManager.issuerRef.kind=ClusterIssuer"
+    found = objects(helm("template", "t", "--set", f"webhook.certManager.enabled=true,{issuer}"))
+
+    assert found["Certificate", "default/t-turnout-webhook"]["spec"]["issuerRef"] == {
+        "name": "ours",
+        "kind": "ClusterIssuer",
+    }
+    assert not any(kind == "Issuer" for kind, _ in found)
 
 
 def test_each_watched_namespace_gets_a_role_for_the_one_service_account(helm):
@@ -144,6 +194,8 @@ def test_labels_of_pods_do_not_take_the_selectors_place(helm):
         ("monitoring.podMonitor.interval=often", "interval"),
         ("router.drainTimeout=soon", "drainTimeout"),
         ("webhook.failurePolicy=Maybe", "failurePolicy"),
+        ("webhook.validation.failurePolicy=Maybe", "failurePolicy"),
+        ("webhook.certManager.issuer=x", "issuer"),
         ("watchNamespaces={Upper}", "watchNamespaces"),
         ("resyncInterval=0s", "resyncInterval"),
         ("crds.keep=maybe", "keep"),

@@ -1,41 +1,8 @@
 """The API server asks the operator before it takes a labelled pod, with the certificates and rights that the chart gives."""
 
-import base64
 import ssl
 
-import pytest
-
 from turnout_api.instances import DRAIN_PATH
-
-
-@pytest.fixture
-def webhook(objects, release, start, tmp_path, until):
-    """The chart, and the operator as its pod would be: at the address of its Service, with its account."""
-    release.install(objects.namespace)
-    configuration = f"turnout-{objects.namespace}"
-    account = release.account(objects.namespace, tmp_path)
-    options = (
-        f"--webhook={configuration}",
-        "--webhook-secret=turnout-webhook",
-        f"--webhook-namespace={objects.namespace}",
-        f"--webhook-host={objects.get('service', 'turnout')['spec']['clusterIP']}",
-        "--webhook-port=443",
-        "--router-image=router:1",
-    )
-
-    class Webhook:
-        def start(self):
-            operator = start(*options, kubeconfig=account, resync=start.NEVER)
-            until(self.authorities, "nobody said whom to trust")
-            operator.more_rounds(0)
-            return operator
-
-        def authorities(self) -> str:
-            found = objects.get("mutatingwebhookconfiguration", configuration)
-            return base64.b64decode(found["webhooks"][0]["clientConfig"].get("caBundle", "")).decode()
-
-    yield Webhook()
-    release.uninstall(objects.namespace)
 
 
 def create(objects, pod, until):
