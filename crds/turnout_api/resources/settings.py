@@ -104,7 +104,8 @@ class Settings(Part):
     the helper's own requests are expected to wait for it. Default: Classic Full, Adaptive ExpectedHarm."""
     offload_switch_hazard: Annotated[float, Field(ge=0, le=1)] | None = None
     """A helper that must load the linked model is passed over (helper_recently_busy) when a request of its own is likelier
-    than this to arrive before the detour is over, by its recent gaps between requests. 1 = off.
+    than this to arrive before the detour is over, by its recent gaps between requests; one that has loaded it is judged
+    again for each further job. 1 = off.
     Default: Classic 1, Adaptive 0.25."""
     offload_probe_until_fit: bool | None = None
     """Whether a helper is probed only until it has measurements enough of its own, and never where its own traffic is

@@ -127,11 +127,11 @@ def _requests(size: Size, own: float, load_s: float) -> int:
 
 
 def careful(traces: Traces, size: Size) -> list[Setting]:
-    """One-way links where a switch of 30 s is needed and helpers have traffic of their own, with a stricter hazard."""
+    """One-way links where a switch of 30 s is needed, helpers' own traffic has no memory, and the hazard is stricter."""
     return [
         replace(setting, switch_hazard=CAREFUL_HAZARD)
         for setting in one_way(traces, size)
-        if setting.own and setting.load_s == LONG_LOAD_S
+        if setting.own and setting.load_s == LONG_LOAD_S and setting.trace == traces.conversation
     ]
 
 
@@ -366,7 +366,7 @@ ROWS = (
         {ADAPTIVE: THIN},
     ),
     TableRow(
-        f"the same where a switch of 30 s is needed, `offloadSwitchHazard: {CAREFUL_HAZARD}`",
+        f"the same where a switch of 30 s is needed, conversation, `offloadSwitchHazard: {CAREFUL_HAZARD}`",
         "careful",
         _helpers(LONG_LOAD_S, (None, None), (None, None)),
     ),
