@@ -40,7 +40,7 @@ READY_S = 60.0
 INTRODUCTION = """# How soon a backend gets its next request
 
 `make bench-handover`, {day}: a master and two slaves of `turnout up`, each router and each `sim-backend` a process, on
-{cores} cores, Python {python}; {clients} clients ask one model without a pause for jobs of {job_s:g} s, {rounds} rounds of
+{cores} cores (15-minute load average {load:.0f}), Python {python}; {clients} clients ask one model without a pause for jobs of {job_s:g} s, {rounds} rounds of
 {requests} requests for each line. The strategy is Adaptive with the depth named; its own depth is 1. Times are from the
 backends' logs, while something waits: *handed over* is from the end of a request to the arrival of the next one at the
 backend, *idle* is from that end to the beginning of the next one. At depth 2 the next request is already there when one
@@ -205,8 +205,8 @@ def slave(folder: Path, node: str, model: str) -> dict[str, Any]:
 def page(found: dict[tuple[str, int], list[Gap]], rounds: int, requests: int) -> str:
     """The table, and whether the goal is reached."""
     facts = {"day": f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}", "cores": os.cpu_count(), "rounds": rounds}
-    job_s, python = TOKENS / TOKENS_PER_SECOND, platform.python_version()
-    text = INTRODUCTION.format(**facts, python=python, clients=CLIENTS, job_s=job_s, requests=requests)
+    job_s, python, (_, _, load) = TOKENS / TOKENS_PER_SECOND, platform.python_version(), os.getloadavg()
+    text = INTRODUCTION.format(**facts, python=python, load=load, clients=CLIENTS, job_s=job_s, requests=requests)
     text += "\n".join(line(kind, depth, gaps) for (kind, depth), gaps in found.items()) + "\n\n"
     text += "\n".join(f"* *{kind}*: {why}" for kind, why in KINDS.items()) + "\n\n## Goal\n\n"
     for kind in (OWNED, LENT):
