@@ -103,7 +103,7 @@ def _silent_return(original: Made) -> Made:
 
 def _forgetful(original: Made) -> Made:
     def apply(self, answer, now):
-        self._heard = (0, 0)
+        self._telling.heard = (0, 0)
         return original(self, answer, now)
 
     return apply
@@ -280,7 +280,7 @@ DEFECTS = (
     ),
     Defect(
         "an old answer of the master counts",
-        "turnout_router.lending.owner_leases:Leases.apply",
+        "turnout_router.lending.owner:OwnerQueue.apply",
         _forgetful,
         caught_by=(Kind.CROWDED, 1),
     ),

@@ -42,9 +42,13 @@ from turnout_router.runtime.state import Board, ModelState
 
 @dataclass(slots=True)
 class Telling:
-    """Which event is on its way and which is due. It outlives the links of its model: numbers of events only grow."""
+    """Which event is on its way and which is due, and the newest that was heard. It outlives the links of its model: numbers
+    of events only grow, and an answer from before its last link went is older than one from after.
+    """
 
     seq: int = 0
+    heard: tuple[int, int] = (0, 0)
+    """`(epoch, seq)` of the newest answer."""
     due: Trigger | None = None
     on_its_way: bool = False
 
@@ -143,6 +147,10 @@ class OwnerQueue:
     def apply(self, answer: LeaseAnswer, now: float) -> None:
         """Take what the master says, unless something newer was heard."""
         self._decided = True
+        stamp = answer.epoch, answer.seq
+        if stamp < self._telling.heard:
+            return
+        self._telling.heard = stamp
         self._write_changes(self._leases.apply(answer, now))
 
     def retire(self) -> None:

@@ -1,7 +1,6 @@
 """The leases that an owner has, timed on its own clock.
 
-An answer replaces them all; no leases clears them. One that is older than what was heard is ignored: `(epoch, seq)` grows,
-and the epoch with each start of the master. A lease keeps its ID while owner, helper and kind stay, and what was lent
+An answer replaces them all; no leases clears them. Which answers are heard is for the owner to say. A lease keeps its ID while owner, helper and kind stay, and what was lent
 under it counts against its `requests` from the first to the last.
 
 A lease under which something came back unserved *rests* until the master has spoken again: it may have ended, its helper
@@ -53,13 +52,9 @@ class Leases:
 
     def __init__(self) -> None:
         self.held: dict[str, Held] = {}
-        self._heard: tuple[int, int] = (0, 0)
 
     def apply(self, answer: LeaseAnswer, now: float) -> Changes:
-        """Take what the master says, unless something newer was heard."""
-        if (answer.epoch, answer.seq) < self._heard:
-            return Changes()
-        self._heard = answer.epoch, answer.seq
+        """Take what the master says."""
         before, self.held = self.held, {}
         updated = []
         for lease in answer.leases:

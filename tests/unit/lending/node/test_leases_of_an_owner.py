@@ -46,6 +46,19 @@ def test_an_answer_that_is_older_than_what_was_heard_is_ignored(owner, lease):
     assert list(router.lent) == ["3", "4"], "a master that started anew counts from the beginning"
 
 
+def test_an_answer_from_before_its_links_went_is_old_when_they_are_back(owner, lease):
+    router = owner()
+    router.claim(*"12345678")
+    router.push(seq=7, epoch=2)
+    links = router.plan.links
+    router.configure(links=())
+    router.configure(links=links)
+    router.push(lease(2), seq=6, epoch=2)
+    assert router.lent == {}
+    router.push(lease(2), seq=8, epoch=2)
+    assert list(router.lent) == ["3", "4"]
+
+
 def test_another_helper_is_a_new_lease_and_the_end_of_the_old_one(owner, lease):
     router = owner()
     router.claim(*"12345678")
