@@ -42,3 +42,25 @@ def test_it_runs_without_rights_as_a_module_that_is_there(dockerfile):
     assert "USER 10001:10001" in last
     assert entry[:2] == ["python", "-m"]
     assert importlib.util.find_spec(f"{entry[2]}.__main__") is not None
+
+
+def test_it_says_what_it_is(dockerfile):
+    _, _, last = dockerfile
+    labels = set(re.findall(r"org\.opencontainers\.image\.(\w+)=", "\n".join(last)))
+
+    assert labels == {"title", "description", "licenses", "version", "revision"}
+
+
+def test_nothing_is_installed_beside_what_the_first_stage_made(dockerfile):
+    _, _, last = dockerfile
+
+    commands = [line for line in last if line.startswith(("RUN ", "COPY ", "ADD "))]
+    assert [command.split()[0] for command in commands] == ["RUN", "COPY"]
+    assert "uninstall" in commands[0]
+
+
+def test_both_stages_stand_on_the_one_base_that_an_argument_names(pytestconfig, dockerfile):
+    text = (pytestconfig.rootpath / f"Dockerfile.{dockerfile[0]}").read_text()
+
+    assert re.findall(r"^ARG BASE=(.*)$", text, re.MULTILINE) == ["python:3.11-slim-bookworm"]
+    assert re.findall(r"^FROM (\S+)", text, re.MULTILINE) == ["${BASE}", "${BASE}"]
