@@ -17,7 +17,7 @@ class Heard:
         return 0
 
     def worker(self, namespace: str) -> Worker:
-        return Worker(namespace, self.run, resync_s=1000, debounce_s=0)
+        return Worker(namespace, self.run, resync_s=1000, quiet_s=0)
 
 
 async def test_named_namespaces_have_rounds_without_being_heard_of():
