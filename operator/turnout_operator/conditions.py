@@ -78,7 +78,9 @@ def accepted(verdict: Verdict) -> Fact:
 
 def too_large(bytes_: int, limit: int) -> Fact:
     """The configuration of a node does not fit."""
-    message = f"its configuration takes {bytes_} bytes of {limit}: the last one that fitted goes on being served"
+    message = (
+        f"its configuration takes {bytes_} bytes compressed, of {limit}: the last one that fitted goes on being served"
+    )
     return programmed(Why.TOO_LARGE, message)
 
 

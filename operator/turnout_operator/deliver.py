@@ -1,10 +1,11 @@
 """The Secret that carries a router's configuration: `turnout-router-NAME`, key `router.yaml`. Pure.
 
-It belongs to the RouterNode and goes with it. Two annotations say what is in it, so that nobody needs to parse it: the
+One that is too large for a Secret as it is stands compressed in it, under `router.yaml.gz`. The Secret belongs to the RouterNode and goes with it. Two annotations say what is in it, so that nobody needs to parse it: the
 hash of the configuration without its generation, and the generation.
 """
 
 import base64
+import gzip
 import hashlib
 import json
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from typing import Any
 import yaml
 
 from turnout_api.config import RouterConfig
+from turnout_api.instances import PACKED_SUFFIX
 from turnout_api.resources import API_VERSION, RouterNode
 from turnout_operator.names import GENERATION_ANNOTATION, HASH_ANNOTATION, LABELS, ROUTER_KEY, router_secret
 from turnout_operator.state import Issued
@@ -21,7 +23,8 @@ from turnout_operator.state import Issued
 # libyaml's is ten times as fast; where PyYAML came without it, the other writes the same
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 MAX_CONFIG_BYTES = 700_000
-"""Of the text: base64 makes a third more of it, and a Secret holds 1 MiB."""
+"""Of the file, compressed or not: base64 makes a third more of it, and a Secret holds 1 MiB."""
+PACKED_KEY = ROUTER_KEY + PACKED_SUFFIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,12 @@ def content_of(config: RouterConfig, bodies: Mapping[str, str] | None = None) ->
     return Content(digest, body)
 
 
-def text_of(content: Content, generation: int) -> str:
-    """The file."""
-    return f"generation: {generation}\n{content.body}"
+def file_of(content: Content, generation: int) -> tuple[str, bytes]:
+    """Its name, and what is in it: the text as a person reads it, unless it has to be compressed to fit."""
+    text = f"generation: {generation}\n{content.body}".encode()
+    if len(text) <= MAX_CONFIG_BYTES:
+        return ROUTER_KEY, text
+    return PACKED_KEY, gzip.compress(text, mtime=0)
 
 
 def is_too_large(content: Content) -> bool:
@@ -56,13 +62,14 @@ def is_too_large(content: Content) -> bool:
 
 def size_of(content: Content) -> int:
     """Bytes of the file, with the longest generation."""
-    return len(text_of(content, 10**10).encode())
+    return len(file_of(content, 10**10)[1])
 
 
 def secret_of(node: RouterNode, content: Content, generation: int) -> dict[str, Any]:
     """The whole Secret, for server-side apply."""
     annotations = {HASH_ANNOTATION: content.hash, GENERATION_ANNOTATION: str(generation)}
     owner = {"apiVersion": API_VERSION, "kind": node.kind, "name": node.name, "uid": node.metadata.uid}
+    name, file = file_of(content, generation)
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -74,7 +81,7 @@ def secret_of(node: RouterNode, content: Content, generation: int) -> dict[str, 
             "annotations": annotations,
             "ownerReferences": [owner | {"controller": True}],
         },
-        "data": {ROUTER_KEY: base64.b64encode(text_of(content, generation).encode()).decode()},
+        "data": {name: base64.b64encode(file).decode()},
     }
 
 
@@ -82,14 +89,20 @@ def delivered(secret: Mapping[str, Any]) -> Issued | None:
     """What a Secret that was read holds; None when it does not say, or belongs to another object than it should."""
     annotations = secret["metadata"].get("annotations") or {}
     generation = str(annotations.get(GENERATION_ANNOTATION, ""))
-    if not generation.isascii() or not generation.isdigit() or ROUTER_KEY not in (secret.get("data") or {}):
+    if not generation.isascii() or not generation.isdigit() or not any(_files(secret)):
         return None
     return Issued(int(generation), str(annotations.get(HASH_ANNOTATION, "")))
 
 
-def same_text(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def same_file(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two Secrets hold one file. Further keys are somebody else's, and stay."""
-    return (one.get("data") or {}).get(ROUTER_KEY) == (other.get("data") or {}).get(ROUTER_KEY)
+    return _files(one) == _files(other)
+
+
+def _files(secret: Mapping[str, Any]) -> tuple[str | None, ...]:
+    """The plain one and the compressed one, of which a router would read the first that is there."""
+    data = secret.get("data") or {}
+    return tuple(data.get(key) for key in (ROUTER_KEY, PACKED_KEY))
 
 
 def owner_of(secret: Mapping[str, Any]) -> str:

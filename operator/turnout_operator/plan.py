@@ -250,4 +250,4 @@ def _secrets(
 def _is(there: Manifest, wanted: Mapping[str, Any]) -> bool:
     """The text is compared too: somebody may have edited the Secret."""
     same_owner = deliver.owner_of(there) == deliver.owner_of(wanted)
-    return same_owner and deliver.delivered(there) == deliver.delivered(wanted) and deliver.same_text(there, wanted)
+    return same_owner and deliver.delivered(there) == deliver.delivered(wanted) and deliver.same_file(there, wanted)
