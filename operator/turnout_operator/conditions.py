@@ -126,7 +126,9 @@ def new_status(
 
 
 def _same(one: object, other: object) -> bool:
-    """In whatever order the API server keeps the entries of a list."""
+    """In whatever order the API server keeps the entries of a list; one that became empty it drops."""
+    if [] in (one, other):
+        return not one and not other
     if isinstance(one, list) and isinstance(other, list):
         return sorted(map(repr, map(_ordered, one))) == sorted(map(repr, map(_ordered, other)))
     return one == other

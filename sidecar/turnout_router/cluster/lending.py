@@ -85,7 +85,10 @@ class MasterLending:
         self._seen: tuple[RouterConfig, RoutingTable] | None = None
         self._healthy: frozenset[str] = frozenset()
         self._told: dict[str, _Told] = {}
+        self._told_at: dict[str, str] = {}
+        """Node ID → the URL under which it was told."""
         self._telling: dict[str, asyncio.Task[None]] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
         self._stopped = False
         nodes = Cluster(registry, runtime, peers)
         settings = LendingSettings.of(config.cluster)
@@ -95,7 +98,7 @@ class MasterLending:
         """Tell nobody any more."""
         self._stopped = True
         await self.service.stop()
-        for task in (telling := list(self._telling.values())):
+        for task in (telling := [*self._telling.values(), *self._leaving]):
             task.cancel()
         await asyncio.gather(*telling, return_exceptions=True)
 
@@ -120,6 +123,11 @@ class MasterLending:
         for node_id in instances:
             if node_id not in self._telling and self._news_for(node_id) is not None:
                 self._telling[node_id] = asyncio.create_task(self._tell(node_id), name=f"links to {node_id}")
+        for node_id in self._told_at.keys() - instances.keys():
+            url, _ = self._told_at.pop(node_id), self._told.pop(node_id, None)
+            farewell = asyncio.create_task(self._take_leave(url, for_node(push, ())), name=f"farewell to {node_id}")
+            self._leaving.add(farewell)
+            farewell.add_done_callback(self._leaving.discard)
 
     async def gather(self, query: Mapping[str, str], limit: int, own: Sequence[DecisionRow]) -> Decisions:
         """The rows of every node that answer a question, newest first."""
@@ -204,6 +212,15 @@ class MasterLending:
                     log.info("%s could not be told of its links: %s", node_id, error)
                     await asyncio.sleep(RETRY_S)
                 else:
-                    self._told[node_id] = news
+                    self._told[node_id], self._told_at[node_id] = news, url
         finally:
             del self._telling[node_id]
+
+    async def _take_leave(self, url: str, nothing: LinksPush) -> None:
+        """Of a node that the configuration names no more: it hands back what it has borrowed and not begun. Tried once: it may be gone."""
+        if self._peers is None:
+            return
+        try:
+            await self._peers.post(url, "links", nothing, LinksTaken)
+        except PeerFailed as error:
+            log.info("%s left, and was not told: %s", url, error)

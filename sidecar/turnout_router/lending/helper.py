@@ -253,6 +253,12 @@ class HelperSide:
         if forbidden:
             self.hand_back(forbidden, Reason.LOAD_NEEDED, now)
 
+    def hand_back_what_nothing_links(self, now: float) -> None:
+        """The link was deleted, or the node leaves the cluster: what waits here is its owners' again; what runs is finished."""
+        helping = {link.helper.model for link in self._board.plan.links}
+        unlinked = [ticket for ticket in self.waiting if ticket.model not in helping]
+        self.hand_back(unlinked, Reason.DRAINING, now, "no link leads here any more")
+
     def refuse(self, ticket: Ticket, reason: Reason, now: float, detail: str = "") -> None:
         """Answer a borrowed claim that nobody else knows of any more."""
         row = self._row(Outcome.BORROWED_RETURNED, ticket)

@@ -325,6 +325,7 @@ class RuntimeCore:
     def reconfigure(self, plan: Plan, now: float) -> list[Effect]:
         """What is gone drains, what is new appears, what is unchanged is not disturbed."""
         self._adopt(plan, now)
+        self._helper.hand_back_what_nothing_links(now)
         return self._settle(now)
 
     # What can be asked

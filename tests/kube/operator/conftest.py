@@ -85,6 +85,18 @@ class Objects:
 
         return until(settled, f"{kind} {name} was not judged")
 
+    def bind(self, pod: str, machine: str) -> None:
+        """As the scheduler would: a pod that no machine has is in no Endpoints."""
+        target = {"apiVersion": "v1", "kind": "Node", "name": machine}
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
+        answered, said = self.cluster.request("POST", f"/api/v1/namespaces/{self.namespace}/pods/{pod}/binding", body)
+        assert answered == 201, said
+
+    def pod_status(self, pod: str, status: dict[str, Any]) -> None:
+        """As a kubelet would write it."""
+        patch = ("--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
+        self.cluster.kubectl("patch", "pod", pod, "-n", self.namespace, *patch)
+
     def secret(self, name: str) -> dict[str, Any]:
         return until(lambda: self.get("secret", name), f"there is no Secret {name}")
 

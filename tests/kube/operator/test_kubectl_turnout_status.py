@@ -100,26 +100,10 @@ def run_master(objects, mounts, host):
     machine = f"machine-{objects.namespace}"
     objects.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": machine}})
     for pod in objects.cluster.kubectl(*pods).stdout.split():
-        bind(objects, pod, machine)
-        as_running(objects, pod, host)
+        objects.bind(pod, machine)
+        ready = [{"type": "Ready", "status": "True"}]
+        objects.pod_status(pod, {"phase": "Running", "podIP": host, "podIPs": [{"ip": host}], "conditions": ready})
     return process
-
-
-def bind(objects, pod, machine):
-    """As the scheduler would: a pod that no machine has is in no Endpoints."""
-    target = {"apiVersion": "v1", "kind": "Node", "name": machine}
-    body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
-    path = f"/api/v1/namespaces/{objects.namespace}/pods/{pod}/binding"
-    answered, said = objects.cluster.request("POST", path, body)
-    assert answered == 201, said
-
-
-def as_running(objects, pod, address):
-    """As a kubelet would."""
-    ready = [{"type": "Ready", "status": "True"}]
-    status = {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}], "conditions": ready}
-    patch = ("--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
-    objects.cluster.kubectl("patch", "pod", pod, "-n", objects.namespace, *patch)
 
 
 async def models(session):

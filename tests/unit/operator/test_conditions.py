@@ -35,3 +35,12 @@ def test_a_message_fits_its_schema():
     status = new_status({}, (Fact("Accepted", "False", "Invalid", "x" * 5000),), generation=1, now=NOW, fields={})
 
     assert len(status["conditions"][0]["message"].encode()) == 4096
+
+
+def test_a_list_that_the_api_server_dropped_since_it_is_empty_says_the_same():
+    status = new_status({}, (GOOD,), generation=1, now=NOW, fields={"instances": []})
+    kept = {name: value for name, value in status.items() if name != "instances"}
+
+    assert new_status(kept, (GOOD,), generation=1, now=LATER, fields={"instances": []}) is None
+    full = new_status(kept, (GOOD,), generation=1, now=LATER, fields={"instances": [{"nodeID": "a"}]})
+    assert new_status(full, (GOOD,), generation=1, now=LATER, fields={"instances": []}) is not None
