@@ -1,5 +1,7 @@
 """What routers say stands in the statuses of a real API server: real routers, run from what the operator delivered."""
 
+from turnout_api.lending import OwnWait
+
 
 def condition(objects, kind, name, type_):
     """A condition of an object as it is now, as (status, reason, message)."""
@@ -12,8 +14,9 @@ def suspend(master, link):
     core = master.lending.service._core
     now = master.clock()
     core._suspensions.used(link, now)
-    helped = [known for known in core._links.all if known.name == link]
-    assert core._suspensions.said("gpu-b", 500.0, helped, now, core._settings)
+    (helped,) = (known for known in core._links.all if known.name == link)
+    waits = [OwnWait(helped.owner, helped.helper.model, helped.lane, 500.0)]
+    assert core._suspensions.said("gpu-b", waits, [helped], now, core._settings)
 
 
 async def test_a_link_that_its_master_suspends_says_so_and_why(objects, start, manifests, routers, eventually):
