@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import Callable, Sequence
 from importlib import metadata
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -16,8 +16,11 @@ class _Command(NamedTuple):
     module: str
     function: str
     summary: str
+    has_own_options: bool = False
+    """It reads what follows its name by itself, `--help` too."""
 
 
+_PASSED_ON: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 COMMANDS: dict[str, _Command] = {
     "up": _Command("up", "up", "A whole cluster on this machine, from the manifests that Kubernetes would get."),
     "validate": _Command("validate", "validate", "Everything that the operator would say about manifests, offline."),
@@ -33,7 +36,7 @@ COMMANDS: dict[str, _Command] = {
     ),
     "replay": _Command("replay", "replay", "A public trace against a gateway, every request accounted for."),
     "router": _Command("router", "router", "Run one router from its configuration file."),
-    "operator": _Command("operator", "operator", "Watch namespaces of Kubernetes and deliver configurations."),
+    "operator": _Command("operator", "operator", "Watch namespaces of Kubernetes and deliver configurations.", True),
     "sim-backend": _Command("sim_backend", "sim_backend", "An honest stand-in for a GPU server."),
     "llama-server": _Command("llama_server", "llama_server", "A real llama.cpp server with small weights."),
 }
@@ -59,7 +62,10 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     )
     app.callback()(_one_of_several)
     for name, command in COMMANDS.items():
-        app.command(name, short_help=command.summary)(_load(command) if name == called else _not_called)
+        settings = _PASSED_ON if command.has_own_options else {}
+        app.command(name, short_help=command.summary, context_settings=settings)(
+            _load(command) if name == called else _not_called
+        )
     return app
 
 
