@@ -31,6 +31,10 @@ class Fleet:
             self._start(worker)
         worker.wake()
 
+    def pressing(self, namespace: str) -> bool:
+        """Whether something changed there that no round has seen."""
+        return any(worker.pressing for worker in self.workers if worker.namespace == namespace)
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """All have their rounds until the end of the block."""

@@ -176,6 +176,7 @@ async def _serve(options: Options, namespaces: Sequence[str]) -> None:
             reader=reader,
             judged=judged.__setitem__,
             reread_s=options.resync_s,
+            pressing=lambda name: fleet.pressing(name),  # noqa: PLW0108 - as above
         )
         if options.webhook is not None:
             injector = Injector(namespaces, options.pods, judged, rounds.look)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -18,6 +18,10 @@ from turnout_operator.plan import Memory, Observed, Plan, known_of, plan, token_
 from turnout_operator.reader import Reader
 from turnout_operator.state import Kept
 from turnout_operator.statuses import StatusWrite
+
+_SAID_AT_ONCE = 8
+_SAYS_FOR_S = 1.0
+"""A change waits no longer for statuses; so much is said between any two."""
 
 log = logging.getLogger(__name__)
 
@@ -74,9 +78,14 @@ class Rounds:
         now: Callable[[], datetime] = utc_now,
         clock: Callable[[], float] = time.monotonic,
         reread_s: float = 0.0,
+        pressing: Callable[[str], bool] = lambda _namespace: False,
         judged: Callable[[str, Known], None] = lambda _namespace, _known: None,
     ) -> None:
-        """`reread_s`: how long what it wrote into Secrets is taken to be there. `reader` None = nobody reads routers. `judged` gets what each round found out about its namespace."""
+        """`reread_s`: how long what it wrote into Secrets is taken to be there. `pressing`: whether something changed meanwhile.
+
+        `reader` None = nobody reads routers. `judged` gets what each round found out about its namespace.
+        """
+        self._pressing = pressing
         self._api = api
         self._nudger = nudger
         self._pods = pods
@@ -174,10 +183,19 @@ class Rounds:
         for child in planned.apply:
             await writes.wrote("other objects", self._api.apply_child(child))
 
-    async def _say(self, namespace: str, statuses: Iterable[StatusWrite], writes: _Writes) -> None:
-        for status in statuses:
-            if await writes.wrote("statuses", self._api.apply_status(namespace, status.key, status.body)):
-                if not status.declared:
-                    self._damper.wrote(namespace, status.key, self._now().timestamp())
-                for event in status.events:
-                    await writes.wrote("Events", self._api.create_event(event))
+    async def _say(self, namespace: str, statuses: Sequence[StatusWrite], writes: _Writes) -> None:
+        """Some at once. What changed meanwhile goes to routers before more is said: the next round says it."""
+        ends = self._clock() + _SAYS_FOR_S
+        for first in range(0, len(statuses), _SAID_AT_ONCE):
+            if self._clock() >= ends and self._pressing(namespace):
+                log.info("%s: %d statuses are left for the next round", namespace, len(statuses) - first)
+                return
+            some = statuses[first : first + _SAID_AT_ONCE]
+            await asyncio.gather(*(self._say_one(namespace, status, writes) for status in some))
+
+    async def _say_one(self, namespace: str, status: StatusWrite, writes: _Writes) -> None:
+        if await writes.wrote("statuses", self._api.apply_status(namespace, status.key, status.body)):
+            if not status.declared:
+                self._damper.wrote(namespace, status.key, self._now().timestamp())
+            for event in status.events:
+                await writes.wrote("Events", self._api.create_event(event))

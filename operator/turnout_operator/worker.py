@@ -51,6 +51,11 @@ class Worker:
         """Something changed."""
         self._changed.set()
 
+    @property
+    def pressing(self) -> bool:
+        """Whether something changed that no round has seen."""
+        return self._changed.is_set()
+
     def age_s(self) -> float:
         """Since the last good round, or since the start when there was none. 0 while there are no rounds at all."""
         return 0.0 if self._good_at is None else time.monotonic() - self._good_at

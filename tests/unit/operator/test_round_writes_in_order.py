@@ -2,6 +2,7 @@
 
 import pytest
 
+from turnout_operator import rounds as rounds_module
 from turnout_operator.api import ApiError
 from turnout_operator.picture import Reached
 from turnout_operator.rounds import Rounds
@@ -17,6 +18,7 @@ class Api:
         self.read: list[list[str]] = []
         """Of which nodes Secrets were read."""
         self.statuses = {}
+        self.on_status = lambda: None
         self.refuses: dict[str, int] = {}
 
     async def read_state(self, _namespace):
@@ -55,6 +57,7 @@ class Api:
 
     async def apply_status(self, _namespace, key, body):
         self.statuses[key.name] = body
+        self.on_status()
         self._note(f"status {key.name}")
 
     async def create_event(self, event):
@@ -183,3 +186,15 @@ async def test_a_secret_that_was_refused_is_written_again(api, nudger):
 
     assert api.written.count(SECRETS[0]) == 1
     assert api.written.count(SECRETS[1]) == 1
+
+
+async def test_a_change_does_not_wait_for_statuses(namespace, nudger, monkeypatch):
+    monkeypatch.setattr(rounds_module, "_SAID_AT_ONCE", 1)
+    api, now = Api(list(namespace.objects.values())), [0.0]
+    changed = [False]
+    rounds = Rounds(api, nudger, clock=lambda: now[0], pressing=lambda _namespace: changed[0])
+    api.on_status = lambda: (now.__setitem__(0, 5.0), changed.__setitem__(0, True))
+
+    assert await rounds.run("test") == 5
+
+    assert [name for name in api.written if name in STATUSES] == STATUSES[:1]
