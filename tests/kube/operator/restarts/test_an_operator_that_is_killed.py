@@ -36,25 +36,29 @@ def killed_after(between, behind, until):
         operator.kill()
         return start
 
-    killed_after.start = start
+    killed_after.start, killed_after.between = start, between
     return killed_after
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_the_next_one_ends_where_it_would_have(objects, manifests, killed_after, between, point):
+def test_the_next_one_ends_where_it_would_have(objects, manifests, killed_after, until, point):
     objects.apply(*manifests.all())
 
     operator = killed_after(point)()
 
     assert {objects.accepted("routernode", node)["status"] for node in ("master", "gpu-a", "gpu-b")} == {"True"}
     assert objects.accepted("routinglink", "a-to-b")["status"] == "True"
-    for node in ("master", "gpu-a", "gpu-b"):
-        objects.condition(node, "Programmed", "NotTold")  # nobody is there: the last thing that becomes known
-    operator.more_rounds(2)
-    before = objects.versions()
-    operator.more_rounds(2)
-    assert objects.versions() == before
-    made = [asked for asked in between.writes() if asked.method == "POST" and asked.path.endswith("/secrets")]
+
+    def rests() -> bool:
+        before = objects.versions()
+        operator.more_rounds(2)
+        return objects.versions() == before
+
+    until(rests, "it goes on writing")  # what routers say becomes known after a while
+    assert rests()
+    made = [
+        asked for asked in killed_after.between.writes() if asked.method == "POST" and asked.path.endswith("/secrets")
+    ]
     assert len(made) == 1, "what is remembered is made once"
 
 
