@@ -40,7 +40,7 @@ from turnout_router.gateway.exchange import Exchanges
 from turnout_router.gateway.frontends import Frontends
 from turnout_router.gateway.health_api import health_routes
 from turnout_router.gateway.lent import RemoteLender
-from turnout_router.gateway.listener import end_unused, listen
+from turnout_router.gateway.listener import end_connections, listen
 from turnout_router.gateway.metering import UsageAsked
 from turnout_router.gateway.node_api import NodeApi
 from turnout_router.gateway.relays import Relays
@@ -233,8 +233,8 @@ class Router:
     async def leave(self, linger_s: float) -> None:
         """Serve on for a while, but as one that is about to go: what stands before us learns it late.
 
-        Each answer ends its connection, and at the end of the while those end that nobody used, so that clients come back through
-        what stands before us, and to somebody else.
+        Each answer ends its connection, and at the end of the while all others end, too (after the answers that had begun before
+        it), so that clients come back through what stands before us, and to somebody else.
         """
         if linger_s > 0:
             self.leaving = True
@@ -243,7 +243,7 @@ class Router:
             log.info("%s serves on for %g s", self.config.cluster.node_id, linger_s)
             await asyncio.sleep(linger_s)
             for listener in self._listeners:
-                end_unused(listener)
+                end_connections(listener)
 
     async def drained(self, timeout_s: float) -> None:
         """Take nothing new, and wait until nothing runs any more, or for `timeout_s`."""

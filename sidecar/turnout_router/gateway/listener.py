@@ -31,10 +31,12 @@ class Connection(web.RequestHandler):
 
     __slots__ = ()
 
-    def end_unused(self) -> None:
-        """End it, unless a request is on it. aiohttp's own `close` leaves the transport of an unused one open."""
-        if self._waiter is not None:
-            self.force_close()
+    def end(self) -> None:
+        """End it now, or after the request that is on it: that one's answer may have begun without saying so."""
+        if self._waiter is None:
+            self.close()
+        else:
+            self.force_close()  # `close` would leave the transport of an unused one open
 
     def handle_error(
         self,
@@ -103,11 +105,11 @@ class _Site(web.BaseSite):
         )
 
 
-def end_unused(runner: web.AppRunner) -> None:
-    """End the connections of a listener on which no request is: their clients open others."""
+def end_connections(runner: web.AppRunner) -> None:
+    """End the connections of a listener, each after the request that is on it: their clients open others."""
     for connection in runner.server.connections if runner.server else ():
         if isinstance(connection, Connection):
-            connection.end_unused()
+            connection.end()
 
 
 async def listen(

@@ -68,3 +68,24 @@ async def test_a_connection_that_nobody_used_meanwhile_ends_instead_of_refusing_
 
     assert await reader.read() == b""  # a client that is told so opens another one, and comes to the successor
     writer.close()
+
+
+async def test_a_connection_whose_answer_began_before_ends_with_it(cluster: Any, client: Any, until: Any) -> None:
+    backend = await cluster.backend(models=("m",), decode_tokens_per_second=20)
+    await cluster.slave("a", backend.url, cluster.model("m"))
+    master = await cluster.master()
+    body = {"model": "m", "messages": [{"role": "user", "content": "x"}], "stream": True, "max_tokens": 10}
+    keeps = aiohttp.TCPConnector(keepalive_timeout=600)
+    url = f"http://127.0.0.1:{master.port}/v1/chat/completions"
+    async with (
+        aiohttp.ClientSession(connector=keeps, headers=client.headers) as patient,
+        patient.post(url, json=body) as answer,
+    ):
+        await answer.content.readline()
+        assert answer.headers.get("Connection") != "close"
+        transport = answer.connection.transport
+
+        await master.leave(0.01)
+
+        assert (await answer.text()).rstrip().endswith("[DONE]")
+        await until(transport.is_closing)

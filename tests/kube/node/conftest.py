@@ -24,6 +24,8 @@ RUN = STATE / "node"
 NAMESPACE = "turnout"
 KEY, TOKEN = "the key of a client", "0123456789abcdef" * 4
 DEADLINE_S = 120
+VALUES = ("--set", "router.drainTimeout=45s")
+"""A minute is the default. A namespace that is deleted takes at least half of a pod's grace period, here 30 s."""
 TIMEOUT_S = 1800
 """Of the first test, which may build images."""
 LAST = "test_the_operator_uninstalled.py"
@@ -108,6 +110,10 @@ class Machine:
             env=self._environment,
         )
 
+    @staticmethod
+    def until(probe: Any, complaint: Any) -> None:
+        until(probe, complaint)
+
     def patch(self, kind: str, name: str, spec: dict[str, Any]) -> None:
         """Merges it into the spec, and waits until the status says that the master runs what came of it."""
         before = self.get("routernode", "master")["status"]["configGeneration"]
@@ -172,11 +178,11 @@ class Load:
         return found
 
 
-def until(probe: Any, complaint: str) -> Any:
+def until(probe: Any, complaint: Any) -> Any:
     """The first truthy answer, by a deadline: what is waited for are other processes."""
     deadline = time.monotonic() + DEADLINE_S
     while not (found := probe()):
-        assert time.monotonic() < deadline, complaint
+        assert time.monotonic() < deadline, complaint() if callable(complaint) else complaint
         time.sleep(0.3)
     return found
 
@@ -206,7 +212,7 @@ def shop(machine: Machine) -> Machine:
     """The chart in a namespace that enforces `restricted`, the examples' objects in force, and a pod that is a client."""
     machine.kubectl("create", "namespace", NAMESPACE)
     machine.kubectl("label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted")
-    machine.helm("install", "turnout", str(ROOT / "helm" / "turnout"), "--wait", f"--timeout={DEADLINE_S}s")
+    machine.helm("install", "turnout", str(ROOT / "helm" / "turnout"), *VALUES, "--wait", f"--timeout={DEADLINE_S}s")
     digest = hashlib.sha256(KEY.encode()).hexdigest()
     clients = f"clients: [{{name: me, keySha256: {digest}}}]"
     machine.kubectl("create", "secret", "generic", "turnout-token", f"--from-literal=token={TOKEN}")

@@ -50,6 +50,7 @@ def test_a_deleted_pod_does_not(fleet, ended_quietly):
 
     fleet.kubectl("delete", "pod", *serving[:1], "--wait=false")
     fleet.gone(serving[:1])
+    fleet.rolled_out("fleet")
     fleet.kubectl("delete", "pod", *serving[1:], "--wait=false")
     fleet.gone(serving[1:])
 
