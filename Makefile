@@ -69,6 +69,9 @@ bench-handover: setup ## how soon a backend gets its next request, with real rou
 bench-lending: setup ## what lending is worth on public traces; the table goes to docs/lending-benchmarks.md
 	$(BIN)/python tests/bench/lending/run.py
 
+bench-kube: setup kube ## how soon a change is in force; the table goes to docs/kubernetes-benchmarks.md
+	$(BIN)/python tests/bench/kube/run.py
+
 crds: setup ## write crds/*.yaml, their copy in the chart and docs/configuration.md from the types
 	$(BIN)/python -m turnout_api.crdgen crds helm/turnout/files/crds
 	$(BIN)/python -m turnout_api.configdoc docs/configuration.md
