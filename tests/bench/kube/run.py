@@ -64,8 +64,8 @@ class Result:
 
     def row(self) -> str:
         """Of the table."""
-        p50, p95 = statistics.median(self.delays), statistics.quantiles(self.delays, n=20)[-1]
-        after = statistics.quantiles(self.rest, n=20)[-1]
+        p50, p95 = statistics.median(self.delays), statistics.quantiles(self.delays, n=20, method="inclusive")[-1]
+        after = statistics.quantiles(self.rest, n=20, method="inclusive")[-1]
         numbers = f"{p50:.2f} | {p95:.2f} | {max(self.delays):.2f} | {after:.2f}"
         return f"| {self.count:,} | {self.applied_s:.0f} | {self.rounds} | {self.writes_at_rest} | {numbers} |"
 
