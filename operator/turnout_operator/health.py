@@ -1,7 +1,9 @@
 """`/healthz`, `/readyz` and `/metrics` of the operator.
 
-`/healthz` asks how old the last good round of each namespace is. An operator without the Lease does no rounds, and a restart would not
-give it the Lease: it is well. One that waits while another operator has it answers webhooks, so it is ready too.
+`/healthz` asks for what a restart would mend: whether rounds come to an end. One that ends badly (an object that the API server
+refuses, definitions that are too old) would end as badly in a new process; it is told in `trouble`, the log and the metrics. An
+operator without the Lease does no rounds, and a restart would not give it the Lease: it is well. One that waits while another
+operator has it answers webhooks, so it is ready too.
 """
 
 from collections.abc import AsyncIterator
@@ -18,10 +20,10 @@ _CLOSE_S = 1.0
 
 @asynccontextmanager
 async def serve_health(parts: Parts, *, host: str, port: int, stale_s: float) -> AsyncIterator[int]:
-    """Serve until the end of the block; gives the port. `/healthz` is 503 once a last good round is older than `stale_s`."""
+    """Serve until the end of the block; gives the port. `/healthz` is 503 once no round has ended for `stale_s`."""
 
     async def healthz(_request: web.Request) -> web.Response:
-        stale = parts.leader.leads and any(worker.age_s() >= stale_s for worker in parts.workers)
+        stale = parts.leader.leads and any(worker.stuck_s() >= stale_s for worker in parts.workers)
         return _answer(parts, good=not stale)
 
     async def readyz(_request: web.Request) -> web.Response:

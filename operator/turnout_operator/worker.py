@@ -45,6 +45,8 @@ class Worker:
         self._changed = asyncio.Event()
         self._good_at: float | None = None
         """When the last good round ended, or the first one began; None = no rounds now."""
+        self._ended_at: float | None = None
+        """The same of any round."""
         self._asked_pause_s = 0.0
 
     def wake(self) -> None:
@@ -60,13 +62,17 @@ class Worker:
         """Since the last good round, or since the start when there was none. 0 while there are no rounds at all."""
         return 0.0 if self._good_at is None else time.monotonic() - self._good_at
 
+    def stuck_s(self) -> float:
+        """Since a round ended, well or badly: one that ends badly says why and is tried again, one that never ends is stuck."""
+        return 0.0 if self._ended_at is None else time.monotonic() - self._ended_at
+
     async def run(self) -> None:
         """Until it is cancelled. It may be run again."""
-        self._good_at = time.monotonic()
+        self._good_at = self._ended_at = time.monotonic()
         try:
             await self._rounds()
         finally:
-            self._good_at = None
+            self._good_at = self._ended_at = None
 
     async def _rounds(self) -> None:
         failures = 0
@@ -110,7 +116,8 @@ class Worker:
             self._failed(repr(error))
             return False
         finally:
-            self.busy_s += time.monotonic() - began
+            self._ended_at = time.monotonic()
+            self.busy_s += self._ended_at - began
         self.rounds += 1
         self.trouble = ""
         self._good_at = time.monotonic()

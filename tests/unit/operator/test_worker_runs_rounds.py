@@ -53,6 +53,22 @@ async def test_the_first_round_needs_no_event():
         await rounds.reached(1)
 
 
+async def test_a_round_that_ends_badly_is_not_stuck():
+    rounds = Rounds(*[ApiError(422, "the object is invalid")] * 3)
+    async with running(rounds) as worker:
+        await rounds.reached(2)
+        assert worker.trouble
+        assert worker.stuck_s() < worker.age_s()
+
+
+async def test_a_round_that_never_ends_is_stuck():
+    rounds = Rounds()
+    rounds.gate.clear()
+    async with running(rounds) as worker:
+        await rounds.reached(1)
+        assert worker.stuck_s() > 0
+
+
 async def test_a_change_during_a_round_makes_another_one():
     rounds = Rounds()
     rounds.gate.clear()
