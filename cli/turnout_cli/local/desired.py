@@ -146,6 +146,6 @@ def _not_local(ours: Sequence[tuple[Manifest, Declared]]) -> Iterator[Finding]:
             if value is not None:
                 message = (
                     f"RouterNode {declared.name}: {name} names a Secret, which only Kubernetes has: locally the gateway key "
-                    f"and the admin of credentials.json are who may call, and --tls encrypts"
+                    f"and the admin of credentials.json, and clients.yaml beside it, say who may call, and --tls encrypts"
                 )
                 yield Finding(manifest.file, manifest.line_of(("spec", name)), message)

@@ -75,6 +75,11 @@ class Folders:
         return self.secrets / "gateway-key"
 
     @property
+    def clients(self) -> Path:
+        """API keys of clients. People write it, so it stands beside `credentials.json`."""
+        return self.root / "clients.yaml"
+
+    @property
     def users(self) -> Path:
         """People who may log in."""
         return self.secrets / "users.yaml"
@@ -148,6 +153,7 @@ class LocalPlacement:
             store_dir=str(self.folders.node(node.name)),
             token_file=str(self.folders.token),
             gateway_key_file=str(self.folders.gateway_key) if gateway else "",
+            clients_file=str(self.folders.clients) if gateway else "",
             admins_file=str(self.folders.users) if gateway else "",
             objects_url=self.control_url if gateway else "",
             objects_token_file=str(self.folders.control_token) if gateway and self.control_url else "",

@@ -1,6 +1,7 @@
 """The state folder: what a cluster keeps between runs, and who may use it now.
 
     DIR/credentials.json   gatewayKey, clusterToken, admin.name, admin.password; made once, 0600
+    DIR/clients.yaml       API keys of clients, for people to write, 0600
     DIR/secrets/           the same as files that routers read, 0600
     DIR/state.json         generation, ports, names (`turnout_api.identity`), the specs that were accepted last
     DIR/admin/objects.yaml what people changed through the admin API (`turnout_cli.local.overlay`)
@@ -30,6 +31,14 @@ from turnout_cli.local.plan import Folders, NodePorts
 T = TypeVar("T", bound=BaseModel)
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 KEY_BYTES = 32
+NO_CLIENTS = b"""\
+# API keys of clients, by their SHA-256 (printf %s KEY | sha256sum). Read again when it changes. For example:
+#
+# clients:
+# - {name: ann, keySha256: 64 hexadecimal digits, roles: [research], models: [assistant]}
+# - {name: bob, keySha256: 64 hexadecimal digits, requestsPerMinute: 60, tokensPerMinute: 100000, budgetMicrosPerDay: 5000000}
+clients: []
+"""
 
 
 class StateError(Exception):
@@ -130,6 +139,8 @@ class StateFolder:
         write_private(self.folders.token, credentials.cluster_token.encode() + b"\n")
         write_private(self.folders.gateway_key, credentials.gateway_key.encode() + b"\n")
         _write_users(self.folders.users, credentials.admin)
+        if not self.folders.clients.exists():
+            write_private(self.folders.clients, NO_CLIENTS)
         return credentials
 
     def state(self) -> State:

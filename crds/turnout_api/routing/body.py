@@ -23,6 +23,9 @@ MAX_NESTED_PROMPT = 32
 AFFINITY_BYTES = 4096
 """Of each text that tells conversations apart; a longer one differs before that, or its rest hardly matters."""
 
+MAX_TOKENS = 2**31 - 1
+"""More than any model writes; what is above counts as this."""
+
 _IMAGE_TYPES = ("image_url", "input_image", "image")
 _AUDIO_TYPES = ("input_audio", "audio_url", "audio")
 _PROMPT_FIELDS = (
@@ -53,6 +56,8 @@ _MEDIA_FIELDS = frozenset(
     }
 )
 """Fields that hold media or point at it: their length says nothing about tokens."""
+_OUTPUT_FIELDS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "n_predict")
+"""Where a client says how long the answer may be; the last is llama.cpp's."""
 _INSTRUCTIONS = ("system", "developer")
 """Roles that stand before a conversation."""
 
@@ -96,15 +101,30 @@ def offers_tools(body: Mapping[str, object]) -> bool:
 
 
 def asked_output_tokens(body: Mapping[str, object], *, ollama: bool = False) -> int | None:
-    """The output tokens that the client asks for at most; None = it does not say."""
+    """The output tokens that the client asks for at most; None = it does not say.
+
+    Which of several fields counts, and how a number may be written, differs by backend. The most that any of them could
+    read counts: nobody gets past a rule by how he writes it.
+    """
     if ollama:
         options = body.get("options")
-        stated = options.get("num_predict") if isinstance(options, dict) else None
+        stated = [options.get("num_predict")] if isinstance(options, dict) else []
     else:
-        stated = body.get("max_tokens")
-        for other in ("max_completion_tokens", "max_output_tokens", "n_predict"):  # the last is llama.cpp's
-            stated = body.get(other) if stated is None else stated
-    return stated if type(stated) is int and stated >= 0 else None
+        stated = [body.get(field) for field in _OUTPUT_FIELDS]
+    return max((count for value in stated if (count := _count(value)) is not None), default=None)
+
+
+def _count(value: object) -> int | None:
+    """A count of tokens as the most lenient backend reads it: `9e5` and `"900000"` too; None = it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = min(float(value), MAX_TOKENS)
+    except ValueError:
+        return None
+    except OverflowError:  # a whole number of hundreds of digits
+        return MAX_TOKENS if isinstance(value, int) and value > 0 else None
+    return int(number) if number >= 0 else None  # not a number is not at least 0
 
 
 def prompt_size(body: Mapping[str, object]) -> tuple[int, int]:

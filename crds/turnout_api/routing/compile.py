@@ -106,7 +106,7 @@ class _Compiler:
                 status = rule.deny_status
                 if status is None or not 400 <= status <= 499:
                     raise CannotCompile(f"{rule_id}: a rule that denies needs deny_status, 400 to 499")
-                return Deny(status, rule.deny_message)
+                return Deny(status, rule.deny_message or f"refused by the rule {rule_id}")
             case "Jump":
                 if not rule.jump_to:
                     raise CannotCompile(f"{rule_id}: a rule that jumps needs jump_to")

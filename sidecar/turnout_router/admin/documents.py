@@ -58,7 +58,7 @@ def spec_of(kind: Writable, name: str, given: Document) -> dict[str, Any]:
         rules = fields.get("rules")
         if isinstance(rules, list):
             fields["rules"] = [_rule_fields(rule) if isinstance(rule, dict) else rule for rule in rules]
-        if not rules:
+        if rules is None or rules == []:
             fields.pop("rules", None)  # as it is shown where there is none
         if fields.get("model_name") == name:
             del fields["model_name"]  # likewise
@@ -170,9 +170,9 @@ def from_yaml(value: Any, annotation: Any) -> Any:  # noqa: ANN401 - as `to_yaml
 def _rule_fields(given: Document) -> Document:
     """The fields of a rule, with conditions that stand beside the others where they belong: under `when`."""
     fields = {key: value for key, value in given.items() if key not in READ_ONLY}
-    for name in ("targets", "when"):
-        if not fields.get(name, True):
-            del fields[name]  # as it is shown where there is none
+    for name, none in (("targets", []), ("when", {})):
+        if fields.get(name) is None or fields[name] == none:
+            fields.pop(name, None)  # as it is shown where there is none
     if fields.get("action") == _kebab(Action.ROUTE):
         del fields["action"]  # likewise
     _refuse_policy(fields, "rules")

@@ -5,10 +5,10 @@ this moment count. What the caller's API key may use counts as well: a key of th
 """
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from turnout_api.routing import Facts, UnreadableRequest, read
 from turnout_router.access import Caller
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from turnout_router.router import Router
 
 GATEWAY = Caller("", is_gateway=True)
+LATEST: Final = 253_370_764_800.0
+"""The year 9999, of which calendars of every time zone know the first day."""
 
 
 class _Asked(BaseModel):
     """A request as a person writes it."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     path: str = "/v1/chat/completions"
     headers: dict[str, str] = {}
@@ -35,9 +37,9 @@ class _Asked(BaseModel):
     body: dict[str, Any]
     roles: list[str] | None = None
     """Instead of those of the key."""
-    budget_used_percent: float | None = None
+    budget_used_percent: Annotated[float | None, Field(ge=0)] = None
     """Instead of what the key has used."""
-    at: float | None = None
+    at: Annotated[float | None, Field(ge=0, le=LATEST)] = None
     """When it comes, in seconds since 1970; left out = now."""
     request_id: str = ""
     live: bool = False

@@ -149,7 +149,7 @@ def _by_rules(router: "Router", asking: Asking, record: RequestRecord, chain: Ch
     outcome = decision.outcome
     router.metrics.decided(chain.name, decision.rule, outcome.action)
     if isinstance(outcome, Deny):
-        raise errors.Denied(outcome.message or f"refused by the rule {decision.rule}", outcome.status)
+        raise errors.Denied(outcome.message, outcome.status)
     found = _along(router, table, asking, outcome, inflight)
     first = next(found, None)
     if first is None:

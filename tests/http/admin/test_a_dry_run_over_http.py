@@ -77,6 +77,11 @@ async def test_a_deny_is_not_nothing_serving(admin: Any) -> None:
         ({"body": [1]}, "body"),
         ({"body": BODY, "livr": True}, "livr: no such key"),
         ({"body": {"model": 1}}, "'model' must be a text"),
+        ({"body": BODY, "at": 1e18}, "at: "),
+        ({"body": BODY, "at": -1}, "at: "),
+        ({"body": BODY, "at": True}, "at: "),
+        ({"body": BODY, "budget_used_percent": -1}, "budget_used_percent: "),
+        ({"body": BODY, "live": "yes"}, "live: "),
     ],
 )
 async def test_what_is_no_request_is_a_400(admin: Any, asked: Any, message: str) -> None:

@@ -50,6 +50,18 @@ def test_a_key_that_a_person_changed_is_the_key(root: Path) -> None:
     folder.close()
 
 
+def test_clients_are_for_people_to_write(root: Path) -> None:
+    folder = StateFolder.open(root)
+    folder.credentials()
+    path = folder.folders.clients
+    assert yaml.safe_load(path.read_text()) == {"clients": []}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.write_text("clients: [{name: ann}]\n")
+    folder.credentials()
+    assert path.read_text() == "clients: [{name: ann}]\n"
+    folder.close()
+
+
 def test_one_process_has_it_at_a_time(root: Path) -> None:
     first = StateFolder.open(root)
     with pytest.raises(StateError, match="--state"):

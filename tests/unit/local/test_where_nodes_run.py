@@ -35,7 +35,9 @@ def test_each_node_has_a_database_of_its_own(cluster: Cluster, folders: Folders)
 def test_only_the_gateway_is_given_keys_of_clients(cluster: Cluster, folders: Folders) -> None:
     plan = cluster(("a", "m"))
     assert plan.nodes["master"].config.access.gateway_key_file == str(folders.gateway_key)
-    assert plan.nodes["a"].config.access.gateway_key_file == ""
+    assert plan.nodes["master"].config.access.clients_file == str(folders.clients)
+    access = plan.nodes["a"].config.access
+    assert (access.gateway_key_file, access.clients_file) == ("", "")
 
 
 def test_a_node_that_had_ports_keeps_them(folders: Folders) -> None:

@@ -80,6 +80,12 @@ def test_a_deny_is_not_the_same_as_nothing_serving(rules):
     )
 
 
+def test_a_deny_without_a_message_says_what_the_client_is_told(rules):
+    routing = rules.routing(rules.frontend("f", rules.deny("no", 402)))
+
+    assert rules.explained(routing).as_data()["denied"] == {"status": 402, "message": "refused by the rule f/no"}
+
+
 def test_a_client_may_name_a_model_itself(rules):
     routing = rules.routing(serving={"m": ()}, prices={"m": [rules.price(request=3)]})
 
