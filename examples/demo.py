@@ -105,7 +105,8 @@ async def end(process: Process) -> None:
     if process.returncode is None:
         process.send_signal(signal.SIGINT)
     try:
-        await asyncio.wait_for(process.wait(), STOP_S)
+        async with asyncio.timeout(STOP_S):
+            await process.wait()
     except TimeoutError:
         process.kill()
         await process.wait()

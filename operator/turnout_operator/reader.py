@@ -79,7 +79,7 @@ class Reader:
         """Until it is cancelled."""
         while True:
             try:
-                async with asyncio.timeout(interval_s):  # wait_for of Python 3.11 may lose a cancellation
+                async with asyncio.timeout(interval_s):
                     await self._asked.wait()
                 await asyncio.sleep(min(_SOON_S, interval_s))
             except TimeoutError:

@@ -84,7 +84,7 @@ class Worker:
                 await asyncio.sleep(max(pause_s, self._asked_pause_s))
                 continue
             try:
-                async with asyncio.timeout(self._resync_s):  # wait_for of Python 3.11 may lose a cancellation
+                async with asyncio.timeout(self._resync_s):
                     await self._changed.wait()
             except TimeoutError:
                 continue

@@ -84,7 +84,8 @@ class Supervisor:
                 while not self.healthy.is_set():
                     self._raise_if_refused()
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self.healthy.wait(), LOOK_S)
+                        async with asyncio.timeout(LOOK_S):
+                            await self.healthy.wait()
         except TimeoutError as error:
             lines = [f"not healthy after {timeout_s:g} s:", *(self._account_of(name) for name in self.waiting)]
             raise ClusterFailed("\n".join(lines)) from error

@@ -15,7 +15,8 @@ async def test_the_helpers_backend_is_let_go_and_the_owner_does_not_run_it(
     await world.at_owner.at_least(2)
     (lent,) = await world.at_helper.at_least(1)
     asked.pop(int(lent.request_id[1:])).cancel()
-    await asyncio.wait_for(lent.left.wait(), 10)
+    async with asyncio.timeout(10):
+        await lent.left.wait()
     for each in world.at_owner.seen:
         each.answer()
     await asyncio.gather(*asked)

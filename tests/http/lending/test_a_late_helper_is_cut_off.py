@@ -46,7 +46,8 @@ async def test_an_answer_that_comes_while_the_helper_is_asked_to_stop_is_the_ans
     asked = world.ask(3)
     await world.at_owner.at_least(2)
     (lent,) = await world.at_helper.at_least(1)
-    await asyncio.wait_for(asked_to_stop.wait(), 10)
+    async with asyncio.timeout(10):
+        await asked_to_stop.wait()
     lent.answer()
     await until(lambda: world.master.open_requests == 3, "the relay has ended, three clients wait")
     answered.set()

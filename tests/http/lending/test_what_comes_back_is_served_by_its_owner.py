@@ -93,7 +93,8 @@ async def test_a_request_that_its_helper_has_lost(scene: Any, monkeypatch: pytes
     monkeypatch.setattr(world.helper.runtime, "lending_state", lambda: _without_borrowed(state()))
     asked, (lent,) = await lent_out(world)
     await all_served_by_the_owner(world, asked)
-    await asyncio.wait_for(lent.left.wait(), 10)
+    async with asyncio.timeout(10):
+        await lent.left.wait()
     (row,) = world.rows(world.owner, "returned")
     assert (row.request_id, row.reason) == (lent.request_id, "stalled")
 

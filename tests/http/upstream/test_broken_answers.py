@@ -165,7 +165,8 @@ async def test_leaving_is_seen_by_the_backend(backends, client, moment):
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.wait_for(gone.wait(), 1)
+    async with asyncio.timeout(1):
+        await gone.wait()
 
 
 async def test_close_ends_the_exchange_once_and_for_all(backends, client):

@@ -256,5 +256,6 @@ async def test_leaving_in_the_middle_of_the_body_is_seen_by_the_backend(backends
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.wait_for(gone.wait(), 1)
+    async with asyncio.timeout(1):
+        await gone.wait()
     await cleaned.wait()

@@ -25,7 +25,8 @@ async def test_kopf_is_told_who_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kopf, "operator", operator)
     monkeypatch.setattr(getpass, "getuser", nameless)
     watching = asyncio.create_task(watch(["gpus"], lambda _namespace: None, Hearing(streams(["gpus"]))))
-    await asyncio.wait_for(called.wait(), 10)
+    async with asyncio.timeout(10):
+        await called.wait()
     watching.cancel()
 
     assert given["identity"] == "turnout-operator"
