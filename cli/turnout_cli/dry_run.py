@@ -228,6 +228,14 @@ def _grid() -> Table:
     return Table(box=None, pad_edge=False, show_header=False)
 
 
+_NOTHING = {
+    "nothing_serving": "nothing that serves now: a client gets 503 (nothing_serving)",
+    "unknown_model": "nothing: nobody declared that name, and a client gets 404 (unknown_model)",
+    "no_model": "nothing: the request names no model (no_model)",
+}
+"""Of the reasons; a gateway has one more, `forbidden`."""
+
+
 def _lines(told: Explanation) -> list[tuple[str, str]]:
     """What a person reads first, and only what there is."""
     candidates = ", then ".join(
@@ -235,12 +243,14 @@ def _lines(told: Explanation) -> list[tuple[str, str]]:
     )
     denied = f"{told.denied.status} {told.denied.message}".strip() if told.denied else ""
     guardian = f"{told.guardian['model']} on {told.guardian['node']} reads the images" if told.guardian else ""
-    cost = f"{told.cost_micros} millionths" if told.cost_micros is not None else f"none: {told.why_no_cost}"
+    without = f"none: {told.why_no_cost}" if told.why_no_cost else "none"  # a gateway does not say why
+    cost = without if told.cost_micros is None else f"{told.cost_micros} millionths"
+    nothing = _NOTHING.get(told.reason, f"nothing ({told.reason})") if told.reason else ""
     lines = [
-        ("rule", told.rule or "none: the client names a model itself"),
+        ("rule", told.rule or "none: no frontend model was asked"),
         ("via", " > ".join(told.via)),
         ("denied", denied),
-        ("goes to", candidates or ("" if denied else f"nothing ({told.reason})")),
+        ("goes to", candidates or nothing),
         ("guardian", guardian),
         ("tag", told.tag),
         ("cost", cost),

@@ -27,6 +27,7 @@ from turnout_cli.validate import gather
 from turnout_operator.injection import How, InjectionRefused, Nodes, node_label
 from turnout_operator.injection import inject as injected
 from turnout_operator.injection.manifests import with_template
+from turnout_operator.names import NODE_LABEL
 from turnout_operator.placement import InCluster
 from turnout_operator.routerpod import DRAIN_TIMEOUT_S, RouterImage, router_image
 
@@ -116,9 +117,30 @@ class Injection:
             self.errors.append(Finding(file, line, f"{who}: {refused}"))
             return document
 
+    def _node_is_known(self, name: str, namespace: str) -> None:
+        """RouterNodes of which a namespace is not written stand in `--namespace`, which may not be that of the pods.
+
+        Raises InjectionRefused.
+        """
+        if name in (here := self.known.get(namespace, Nodes())).served or name in here.refused:
+            return
+        elsewhere = sorted(
+            space for space, nodes in self.known.items() if name in nodes.served or name in nodes.refused
+        )
+        if elsewhere:
+            raise InjectionRefused(
+                f"it is of namespace {namespace}, and RouterNode {name} of {', '.join(elsewhere)}: write the namespace in "
+                f"both files, or give that of objects that name none with --namespace"
+            )
+        if not any(nodes.served or nodes.refused for nodes in self.known.values()):
+            raise InjectionRefused(
+                f"{NODE_LABEL} names {name!r}, and no RouterNode was given: name its file with --nodes"
+            )
+
     def _template(self, template: Json, namespace: str, about: Finding) -> Json:
-        if node_label(template) is None:
+        if (name := node_label(template)) is None:
             return template
+        self._node_is_known(name, namespace)
         how = How(self.image, _key_of(template, namespace), self.drain_timeout_s)
         done = injected(template, self.known.get(namespace, Nodes()), how)
         self.warnings += [

@@ -32,7 +32,7 @@ COMMANDS: dict[str, _Command] = {
     ),
     "lending": _Command("lending", "lending", "What was lent, what it saved and cost, and why not."),
     "dry-run": _Command(
-        "dry_run", "dry_run", "Which rule decides a request, which model it would hit, and why; offline."
+        "dry_run", "dry_run", "Which rule decides a request, which model it would hit, and why; or a whole trace."
     ),
     "replay": _Command("replay", "replay", "A public trace against a gateway, every request accounted for."),
     "router": _Command("router", "router", "Run one router from its configuration file."),

@@ -32,7 +32,7 @@ from turnout_cli.simulating.variants import (
 
 def simulate(
     *,
-    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Manifests; a folder means its files.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Manifests; a folder means its files.")],
     speeds: Annotated[Path, typer.Option(help="How fast each node runs each of its models.")],
     trace: Annotated[
         list[str] | None,

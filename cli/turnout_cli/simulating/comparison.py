@@ -54,6 +54,7 @@ def _table(title: str, rows: Mapping[str, Results]) -> Table:
     table.add_column("variant")
     for heading in (
         "served",
+        "not",
         "mean",
         "p50",
         "p95",

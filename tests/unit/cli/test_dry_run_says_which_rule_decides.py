@@ -120,6 +120,14 @@ def test_the_table_reads_as_sentences(dry_run):
     assert "no budget" in said
 
 
+def test_the_table_of_an_unknown_name_says_what_a_client_gets(dry_run):
+    said = [line.split(maxsplit=1) for line in dry_run(request={"body": {"model": "asistant"}}).stdout.splitlines()]
+
+    assert [" ".join(line).split()[0] for line in said] == ["rule", "goes", "cost"]
+    assert "a client gets 404 (unknown_model)" in said[1][1]
+    assert said[2][1].strip() == "none"
+
+
 @pytest.mark.parametrize(
     ("arguments", "given", "said"),
     [

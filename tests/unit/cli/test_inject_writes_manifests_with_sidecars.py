@@ -104,7 +104,7 @@ def test_a_wrong_node_name_prints_nothing_but_why(inject: Any) -> None:
 def test_nodes_of_another_namespace_are_not_these(inject: Any) -> None:
     done = inject(WORKLOADS["Deployment"].replace("namespace: gpus", "namespace: other"), code=1)
 
-    assert "no RouterNode of that name" in done.stderr
+    assert "Deployment a: it is of namespace other, and RouterNode gpu-a of gpus: write the namespace in" in done.stderr
 
 
 def test_the_namespace_of_objects_that_name_none_is_given(inject: Any) -> None:
@@ -122,3 +122,13 @@ def test_a_hook_that_is_kept_is_warned_about_beside_the_output(inject: Any) -> N
 
     assert "Deployment a: warning: container llama has a preStop hook of its own" in done.stderr
     assert "turnout-router" in done.stdout
+
+
+def test_nodes_that_were_not_given_are_asked_for(tmp_path):
+    file = tmp_path / "workload.yaml"
+    file.write_text(WORKLOADS["Deployment"])
+
+    done = CliRunner().invoke(app_for(["inject"]), ["inject", "-f", str(file)])
+
+    assert done.exit_code == 1
+    assert "no RouterNode was given: name its file with --nodes" in done.stderr
