@@ -26,7 +26,7 @@ from turnout_router.families.request import parse_json
 from turnout_router.gateway import models_api
 from turnout_router.gateway.answers import error_response, json_response
 from turnout_router.gateway.inference import Inference
-from turnout_router.gateway.intake import read_body, request_id_of
+from turnout_router.gateway.intake import OpenRequests, read_body, request_id_of
 from turnout_router.store.records import RequestRecord
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class ClientApi:
     def __init__(self, router: "Router", keys: ApiKeys) -> None:
         self._router = router
         self._keys = keys
+        self._open = OpenRequests()
 
     def routes(self) -> list[web.RouteDef]:
         """One catch-all: the table of paths decides, so that every unknown path gets an error in its API's shape."""
@@ -49,7 +50,10 @@ class ClientApi:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request, whatever it is."""
-        request_id = request_id_of(request)
+        with self._open.one(request) as request_id:
+            return await self._answer(request, request_id)
+
+    async def _answer(self, request: web.Request, request_id: str) -> web.StreamResponse:
         api = paths.api_of(request.path)
         try:
             given = request.headers

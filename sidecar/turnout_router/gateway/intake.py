@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from secrets import token_hex
 
@@ -23,6 +25,30 @@ def request_id_of(request: web.BaseRequest) -> str:
     """The client's own `x-request-id` where it can stand in logs and headers as it is, else a new one."""
     given = request.headers.get(REQUEST_ID)
     return given if given and _REQUEST_ID.match(given) else new_request_id()
+
+
+class OpenRequests:
+    """The IDs of the requests that a gateway has not answered yet: no two are the same.
+
+    Clients do send one ID for many: a proxy that hands on its own, a batch that has one, a retry while the first try runs. The
+    way of a lent request, and its stop, go by the ID; two with one ID could not be told apart.
+    """
+
+    def __init__(self) -> None:
+        self._open: set[str] = set()
+
+    @contextmanager
+    def one(self, request: web.BaseRequest) -> Iterator[str]:
+        """An ID of its own for this request while it is open: the client's, or that with a number behind it."""
+        request_id = given = request_id_of(request)
+        while request_id in self._open:
+            numbered = f"{given}:{next(_NUMBERS):x}"
+            request_id = numbered if _REQUEST_ID.match(numbered) else new_request_id()
+        self._open.add(request_id)
+        try:
+            yield request_id
+        finally:
+            self._open.discard(request_id)
 
 
 def new_request_id() -> str:

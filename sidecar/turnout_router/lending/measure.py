@@ -194,9 +194,15 @@ class _Window:
         return self._fit
 
     def input_tokens(self, job: Job) -> float:
-        """A body with an image is mostly picture: the requests that had one tell its size, not its bytes."""
+        """A body with an image is mostly picture: the requests that had one tell its size, not its bytes.
+
+        Where every sample did the same work, a body no shorter and no longer than theirs is that work, too: texts of equally
+        many tokens differ in bytes by more than what counts as another size, and would stay unpriced for ever.
+        """
         if job.has_images and self._with_images:
             return self._image_tokens / self._with_images
+        if self._all_alike() and self.answers.covers(job.body_bytes):
+            return self._sums.a / self._sums.n
         return job.body_bytes / self.ratio.mean
 
     def _uniform(self) -> Fit:

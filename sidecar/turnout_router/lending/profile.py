@@ -129,6 +129,10 @@ class AnswerLengths:
         if max_tokens:
             self._followed.shift(output, max_tokens, -1)
 
+    def covers(self, body_bytes: int) -> bool:
+        """Whether bodies as short and as long as this one were seen."""
+        return bool(self._sizes) and self._sizes[0] <= body_bytes <= self._sizes[-1]
+
     def expected(self, body_bytes: int, max_tokens: int | None) -> float:
         """Output tokens to be expected; 0 without a history, whatever `max_tokens` is."""
         group = self._group(body_bytes)
