@@ -56,6 +56,10 @@ class ApiError(Exception):
         """What it asked for; 0 = nothing."""
 
 
+class WritesRefused(ApiError):
+    """All that could be done was; some objects the API server did not take."""
+
+
 class Api:
     """An open connection. Raises ApiError."""
 
@@ -144,19 +148,26 @@ class Api:
         metadata = manifest["metadata"]
         await self._apply(f"/api/v1/namespaces/{metadata['namespace']}/secrets/{metadata['name']}", manifest)
 
-    async def children(self, namespace: str, *, roles: bool) -> dict[ChildKey, dict[str, Any]]:
-        """All Services, whose names anybody may have taken, and of the other kinds what the operator made.
+    async def children(self, namespace: str, names: Iterable[str], *, roles: bool) -> dict[ChildKey, dict[str, Any]]:
+        """All Services, whose names anybody may have taken; of the other kinds what the operator made, and what has one of `names`.
 
         `roles`: it may give roles, so that it has the right to look for what it gave.
         """
-        found = []
+        found: dict[ChildKey, dict[str, Any]] = {}
         for kind, (version, plural) in _CHILDREN.items():
             if kind == "RoleBinding" and not roles:
                 continue
+            path = _path(version, namespace, plural)
             labels = "" if kind == "Service" else f"app.kubernetes.io/managed-by={FIELD_MANAGER}"
-            items = await self._list(_path(version, namespace, plural), labels)
-            found += [item | {"kind": kind, "apiVersion": version} for item in items]
-        return {key_of(item): item for item in found}
+            items = await self._list(path, labels)
+            mine = {item["metadata"]["name"] for item in items}
+            for name in () if kind == "Service" else names:
+                if name not in mine:  # a list, as the operator has no right to get
+                    items += await self._list(path, fields=f"metadata.name={name}")
+            for item in items:
+                child = item | {"kind": kind, "apiVersion": version}
+                found[key_of(child)] = child
+        return found
 
     async def apply_child(self, manifest: Mapping[str, Any]) -> None:
         """Server-side apply."""
@@ -260,12 +271,13 @@ class Api:
                 return None
             raise
 
-    async def _list(self, path: str, labels: str = "") -> list[dict[str, Any]]:
+    async def _list(self, path: str, labels: str = "", fields: str = "") -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []
         more = ""
         while True:
-            query = {"limit": str(_PAGE)} | ({"labelSelector": labels} if labels else {})
-            page = await self._request("GET", f"{path}?{urlencode(query | ({'continue': more} if more else {}))}")
+            wanted = {"limit": str(_PAGE), "labelSelector": labels, "fieldSelector": fields, "continue": more}
+            query = {name: value for name, value in wanted.items() if value}
+            page = await self._request("GET", f"{path}?{urlencode(query)}")
             items += page["items"]
             more = page["metadata"].get("continue", "")
             if not more:

@@ -16,6 +16,8 @@ ACCEPTED = "Accepted"
 PROGRAMMED = "Programmed"
 READY = "Ready"
 LENDING_SUSPENDED = "LendingSuspended"
+OWN = frozenset({ACCEPTED, PROGRAMMED, READY, LENDING_SUSPENDED})
+"""Types of conditions that are the operator's; those of others, which may stand beside them, are left alone."""
 
 
 class _Keep:
@@ -32,6 +34,7 @@ class Why(StrEnum):
     PROGRAMMED = "Programmed"
     TOO_LARGE = "TooLarge"
     NAME_TAKEN = "NameTaken"
+    REFUSED = "Refused"
     INJECTION_MISSING = "InjectionMissing"
     NO_PODS = "NoPods"
     NOT_TOLD = "NotTold"
@@ -120,7 +123,9 @@ def new_status(
     status: dict[str, Any] = {"observedGeneration": generation, **said, "conditions": conditions}
     # an applied status has its own fields alone: one that is None is not in it, and the API server drops it
     status = {name: value for name, value in status.items() if value is not None}
-    if all(_same(current.get(name), status.get(name)) for name in ("observedGeneration", "conditions", *fields)):
+    own = [condition for condition in current.get("conditions") or [] if condition.get("type") in OWN]
+    there = {**current, "conditions": own}
+    if all(_same(there.get(name), status.get(name)) for name in ("observedGeneration", "conditions", *fields)):
         return None
     return status
 

@@ -1,7 +1,8 @@
 """`/healthz`, `/readyz` and `/metrics` of the operator.
 
 `/healthz` asks for what a restart would mend: whether rounds come to an end. One that ends badly (an object that the API server
-refuses, definitions that are too old) would end as badly in a new process; it is told in `trouble`, the log and the metrics. An
+refuses, definitions that are too old) would end as badly in a new process; it is told in `trouble`, the log and the metrics. Nor does
+one refused object make `/readyz` say no, which would take the webhooks from all others. An
 operator without the Lease does no rounds, and a restart would not give it the Lease: it is well. One that waits while another
 operator has it answers webhooks, so it is ready too.
 """
@@ -27,7 +28,7 @@ async def serve_health(parts: Parts, *, host: str, port: int, stale_s: float) ->
         return _answer(parts, good=not stale)
 
     async def readyz(_request: web.Request) -> web.Response:
-        return _answer(parts, good=parts.leader.waits or all(worker.rounds for worker in parts.workers))
+        return _answer(parts, good=parts.leader.waits or all(worker.completed for worker in parts.workers))
 
     async def shown(_request: web.Request) -> web.Response:
         return web.Response(body=metrics.text_of(parts), headers={"Content-Type": "text/plain; version=0.0.4"})

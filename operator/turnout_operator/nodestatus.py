@@ -49,12 +49,14 @@ def _programmed(node: str, known: NodeFacts, generation: int) -> Fact | Unchange
     if known.taken:
         names = ", ".join(known.taken)
         return conditions.programmed(Why.NAME_TAKEN, f"{names}: there already, and not the operator's: rename it")
+    if known.refused:
+        return conditions.programmed(Why.REFUSED, f"the API server does not take {some(known.refused)}")
     bare = [router.name for router in known.routers if not router.has_router]
     if bare:
         return conditions.programmed(
             Why.INJECTION_MISSING,
-            f"no sidecar is in {some(bare)}, labelled {NODE_LABEL}: {node}. Make them anew where the webhook is on, or "
-            f"put it into their manifests with `turnout inject`",
+            f"no sidecar of {node} is in {some(bare)}, labelled {NODE_LABEL}: {node}. Make them anew where the webhook is "
+            f"on, or put it into their manifests with `turnout inject`",
         )
     if known.in_cluster and not known.reached:
         return conditions.programmed(Why.NO_PODS, "none of its routers runs yet")
@@ -141,7 +143,7 @@ def _of_pods(known: NodeFacts, picture: Picture, node: str) -> Iterator[_Instanc
         why = "" if pod.ready else "the pod is not ready"
         said = seen.get(pod.node_id)
         if not pod.has_router:
-            why = "the pod has no sidecar"
+            why = "the pod has no sidecar of this node"
         elif not why and said is not None:
             why = said.reason
         ill = not pod.ready or not pod.has_router or (said is not None and not said.healthy)

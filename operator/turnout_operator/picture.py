@@ -34,6 +34,8 @@ class NodeFacts:
     """It has a token with which its routers can be told anything."""
     taken: tuple[str, ...] = ()
     """Objects that it needs and somebody else has."""
+    refused: tuple[str, ...] = ()
+    """Objects that it needs and the API server did not take, each with why."""
     routers: tuple[RouterPod, ...] = ()
     ended: tuple[str, ...] = ()
     """Pods of it that failed and are still there, each with why."""

@@ -18,12 +18,13 @@ from typing import Any
 from turnout_api.config import RouterConfig
 from turnout_api.resolve import Declared, Key, Resolution, declare, resolve
 from turnout_api.resources import API_VERSION, RouterNode
+from turnout_api.vocabulary import Role
 from turnout_operator import deliver, statuses
-from turnout_operator.children import ChildKey, RouterPods, changes, wanted
+from turnout_operator.children import ChildKey, RouterPods, changes, is_ours, key_of, wanted
 from turnout_operator.children.wanted import Store
 from turnout_operator.injection import Nodes
 from turnout_operator.known import Known
-from turnout_operator.names import STORE_CLASS_ANNOTATION, STORE_SIZE_ANNOTATION
+from turnout_operator.names import STORE_CLASS_ANNOTATION, STORE_SIZE_ANNOTATION, router_secret
 from turnout_operator.picture import NodeFacts, Picture, Reached
 from turnout_operator.placement import InCluster
 from turnout_operator.readings import Reading
@@ -51,6 +52,8 @@ class Observed:
     """By URL: what came of telling routers, as far as this process told any."""
     readings: Mapping[str, Reading] = field(default_factory=dict)
     """By URL: what routers say, as far as this process asked any."""
+    refused: Mapping[ChildKey, str] = field(default_factory=dict)
+    """Objects that routers need and the API server did not take, and what it said."""
     resting: AbstractSet[Key] = frozenset()
     """Objects of whose status only what was declared is written: it changed too often (`damping`)."""
 
@@ -91,6 +94,14 @@ def token_references(objects: Iterable[Manifest], kept: Kept) -> set[tuple[str, 
     return {(ref["name"], ref["key"]) for ref in declared} | {(ref.name, ref.key) for ref in accepted}
 
 
+def master_names(objects: Iterable[Manifest], kept: Kept) -> list[str]:
+    """Nodes that need a Deployment, and what stands beside it."""
+    specs = {m["metadata"]["name"]: m.get("spec") or {} for m in objects if m["kind"] == "RouterNode"}
+    declared = {n for n, spec in specs.items() if spec.get("role") != Role.SLAVE.value and not spec.get("publicURL")}
+    accepted = [node for node in kept.last_accepted.values() if isinstance(node, RouterNode)]
+    return sorted(declared | {n.name for n in accepted if n.spec.role is not Role.SLAVE and not n.spec.public_url})
+
+
 @dataclass(slots=True)
 class Memory:
     """What a round would work out again as the last one did. Without it a plan is the same, and takes longer."""
@@ -122,16 +133,15 @@ def plan(
     nodes = {name: _node(resolution, name, metadata[name]) for name in configs}
     stores = {m["metadata"]["name"]: _store(m) for m in manifests if m["kind"] == "RouterNode"}
     routers, ended = routers_of(observed.pods), ended_of(observed.pods)
-    changed = {
-        name: changes(node, wanted(node, configs[name], pods, stores[name]), observed.children)
-        for name, node in nodes.items()
-    }
+    children = {name: wanted(node, configs[name], pods, stores[name]) for name, node in nodes.items()}
+    changed = {name: changes(node, children[name], observed.children) for name, node in nodes.items()}
     urls = {name: _urls(node, routers.get(name, [])) for name, node in nodes.items()}
     facts = {
         name: NodeFacts(
             in_cluster=not node.spec.public_url,
             tellable=node.spec.token_secret_ref is not None,
-            taken=tuple(map(str, changed[name].taken)),
+            taken=tuple(map(str, (*_taken_secret(name, observed.secrets), *changed[name].taken))),
+            refused=tuple(_refused(name, children[name], observed.refused)),
             routers=tuple(routers.get(name, [])),
             ended=tuple(ended.get(name, [])),
             reached={url: observed.reached.get(url) for url in urls[name]},
@@ -243,8 +253,21 @@ def _secrets(
     for name, node in nodes.items():
         wanted = deliver.secret_of(node, contents[name], issued[name].generation)
         there = present.get(name)
-        if there is None or not _is(there, wanted):
+        if there is None or (is_ours(there) and not _is(there, wanted)):
             yield wanted
+
+
+def _taken_secret(node: str, present: Mapping[str, Manifest]) -> Iterable[ChildKey]:
+    """That of the node, when it is somebody else's: what would be written into it would go with the node."""
+    if node in present and not is_ours(present[node]):
+        yield ChildKey("Secret", router_secret(node))
+
+
+def _refused(node: str, children: Iterable[Manifest], said: Mapping[ChildKey, str]) -> Iterable[str]:
+    """What the API server did not take of what the node needs."""
+    for key in (ChildKey("Secret", router_secret(node)), *map(key_of, children)):
+        if key in said:
+            yield f"{key}: {said[key]}"
 
 
 def _is(there: Manifest, wanted: Mapping[str, Any]) -> bool:

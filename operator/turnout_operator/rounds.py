@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from turnout_operator.api import Api, ApiError
-from turnout_operator.children import RouterPods
+from turnout_operator.api import Api, ApiError, WritesRefused
+from turnout_operator.children import ChildKey, RouterPods, key_of
 from turnout_operator.damping import Damper
 from turnout_operator.known import Known
+from turnout_operator.names import router_object
 from turnout_operator.nudge import Nudger
-from turnout_operator.plan import Memory, Observed, Plan, known_of, plan, token_references
+from turnout_operator.plan import Memory, Observed, Plan, known_of, master_names, plan, token_references
 from turnout_operator.reader import Reader
 from turnout_operator.state import Kept
 from turnout_operator.statuses import StatusWrite
@@ -22,6 +23,8 @@ from turnout_operator.statuses import StatusWrite
 _SAID_AT_ONCE = 8
 _SAYS_FOR_S = 1.0
 """A change waits no longer for statuses; so much is said between any two."""
+_NOT_ABOUT_IT = {0, 429, 503, 504}
+"""Statuses with which the API server speaks of itself, not of the object that it does not take."""
 
 log = logging.getLogger(__name__)
 
@@ -51,12 +54,17 @@ class _Writes:
         """Objects; an Event is said beside one."""
         return self.done.total() - self.done["Events"]
 
-    async def wrote(self, what: str, write: Awaitable[None]) -> bool:
+    refused: dict[ChildKey, str] = field(default_factory=dict)
+    """Objects that routers need, and what the API server said."""
+
+    async def wrote(self, what: str, write: Awaitable[None], about: ChildKey | None = None) -> bool:
         """One object that the API server refuses must not hold up the others."""
         try:
             await write
         except ApiError as refusal:
             self.refusals.append(refusal)
+            if about is not None and refusal.status not in _NOT_ABOUT_IT:
+                self.refused[about] = str(refusal)
             return False
         self.done[what] += 1
         return True
@@ -94,6 +102,8 @@ class Rounds:
         self._clock, self._reread_s = clock, reread_s
         self._secrets: dict[str, _Secrets] = {}
         self._memory: dict[str, Memory] = {}
+        self._refused: dict[str, dict[ChildKey, str]] = {}
+        """By namespace, of the last round."""
         self._now = now
         self._judged = judged
 
@@ -116,18 +126,19 @@ class Rounds:
         await self._nudger.tell(namespace, planned.nudges)
         if self._reader:
             self._reader.follow(namespace, planned.nudges)
-        if (reached := self._nudger.reached(namespace)) != observed.reached:
-            # what came of telling belongs into the statuses; all else is as it was a moment ago
-            observed = replace(observed, kept=planned.state or kept, reached=reached)
-            statuses = (await self._plan(namespace, observed)).statuses
-        else:
+        self._refused[namespace] = writes.refused
+        # what came of writing and telling belongs into the statuses; all else is as it was a moment ago
+        after = replace(observed, reached=self._nudger.reached(namespace), refused=writes.refused)
+        if after == observed:
             statuses = planned.statuses
+        else:
+            statuses = (await self._plan(namespace, replace(after, kept=planned.state or kept))).statuses
         await self._say(namespace, statuses, writes)
         if planned.state is not None or writes.count:
             log.info("%s: wrote %s", namespace, writes)
         if writes.refusals:
             first, count = writes.refusals[0], len(writes.refusals)
-            raise ApiError(first.status, f"{count} writes failed, the first with {first}", first.retry_after_s)
+            raise WritesRefused(first.status, f"{count} writes failed, the first with {first}", first.retry_after_s)
         return (planned.state is not None) + writes.count
 
     def forget(self) -> None:
@@ -144,15 +155,17 @@ class Rounds:
 
     async def _observe(self, namespace: str, objects: list[dict[str, Any]], kept: Kept) -> Observed:
         nodes = [manifest["metadata"]["name"] for manifest in objects if manifest["kind"] == "RouterNode"]
+        masters = [router_object(name) for name in master_names(objects, kept)]
         return Observed(
             objects=objects,
             kept=kept,
             secrets=await self._secrets_of(namespace, nodes),
             previous_tokens=await self._api.with_previous(namespace, token_references(objects, kept)),
-            children=await self._api.children(namespace, roles=bool(self._pods.admin_role)) if nodes else {},
+            children=await self._api.children(namespace, masters, roles=bool(self._pods.admin_role)) if nodes else {},
             pods=await self._api.pods(namespace) if nodes else [],
             reached=self._nudger.reached(namespace),
             readings=self._reader.readings(namespace) if self._reader else {},
+            refused=self._refused.get(namespace, {}),
             resting=self._damper.resting(namespace, self._now().timestamp()),
         )
 
@@ -176,12 +189,13 @@ class Rounds:
             [owner] = secret["metadata"]["ownerReferences"]
             node = str(owner["name"])
             there.pop(node, None)
-            if await writes.wrote("Secrets", self._api.apply_secret(secret)):
+            about = ChildKey("Secret", str(secret["metadata"]["name"]))
+            if await writes.wrote("Secrets", self._api.apply_secret(secret), about):
                 there[node] = dict(secret)
         for key in planned.delete:
             await writes.wrote("deletions", self._api.delete_child(namespace, key))
         for child in planned.apply:
-            await writes.wrote("other objects", self._api.apply_child(child))
+            await writes.wrote("other objects", self._api.apply_child(child), key_of(child))
 
     async def _say(self, namespace: str, statuses: Sequence[StatusWrite], writes: _Writes) -> None:
         """Some at once. What changed meanwhile goes to routers before more is said: the next round says it."""

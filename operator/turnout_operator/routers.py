@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from turnout_api.instances import ROUTER_PORT, instance_id
-from turnout_operator.injection import is_injected
+from turnout_operator.injection import is_injected, made_for
 from turnout_operator.names import MASTER_LABEL, NODE_LABEL, SIDECAR
 
 Manifest = Mapping[str, Any]
@@ -24,6 +24,7 @@ class RouterPod:
     node: str
     address: str = ""
     has_router: bool = True
+    """Of this node: a pod that was labelled anew keeps the sidecar that it was made with."""
     started: bool = False
     """Its router runs."""
     ready: bool = False
@@ -84,7 +85,7 @@ def _router(pod: Manifest) -> RouterPod | None:
         name=str(metadata["name"]),
         node=node,
         address=str(status.get("podIP") or ""),
-        has_router=of_master or is_injected(pod),
+        has_router=of_master or (is_injected(pod) and made_for(pod) in {None, node}),
         started=started,
         ready=conditions.get("Ready") == "True",
     )

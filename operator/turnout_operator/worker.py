@@ -1,11 +1,14 @@
-"""When a namespace has its rounds: soon after something changed, after a failure with growing pauses, and every so often."""
+"""When a namespace has its rounds: soon after something changed, after a failure with growing pauses, and every so often.
+
+A change ends the pause after a failure too: what one object is refused for must not make everybody else's edits wait.
+"""
 
 import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from turnout_operator.api import ApiError
+from turnout_operator.api import ApiError, WritesRefused
 from turnout_operator.state import StateError
 
 QUIET_S = 0.2
@@ -13,6 +16,8 @@ QUIET_S = 0.2
 _FIRST_BURST_S, _LONGEST_BURST_S = 1.0, 8.0
 """Or once things came for so long without a pause: twice as long with each round in which they go on."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
+_LEAST_PAUSE_S = 1.0
+"""After a failure, whatever changes."""
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +39,8 @@ class Worker:
         self.writes = 0
         self.failed = 0
         """Bad ones."""
+        self.completed = 0
+        """Good ones, and those that did all but what the API server refused."""
         self.busy_s = 0.0
         """Spent in rounds."""
         self.trouble = ""
@@ -80,15 +87,21 @@ class Worker:
             self._changed.clear()  # before the reading: what changes from here on is for the next round
             failures = 0 if await self._one() else failures + 1
             if failures:
-                pause_s = min(_FIRST_PAUSE_S * 2 ** (failures - 1), _LONGEST_PAUSE_S)
-                await asyncio.sleep(max(pause_s, self._asked_pause_s))
-                continue
-            try:
-                async with asyncio.timeout(self._resync_s):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
-            await self._until_quiet()
+                least_s = max(_LEAST_PAUSE_S, self._asked_pause_s)
+                await asyncio.sleep(least_s)
+                more_s = min(_FIRST_PAUSE_S * 2 ** (failures - 1), _LONGEST_PAUSE_S) - least_s
+            else:
+                more_s = self._resync_s
+            if await self._changes_within(more_s):
+                await self._until_quiet()
+
+    async def _changes_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _until_quiet(self) -> None:
         ends = time.monotonic() + self._burst_s
@@ -109,6 +122,7 @@ class Worker:
             self.writes += await self._run_round(self.namespace)
         except (ApiError, StateError) as error:
             self._asked_pause_s = error.retry_after_s if isinstance(error, ApiError) else 0.0
+            self.completed += isinstance(error, WritesRefused)
             self._failed(str(error))
             return False
         except Exception as error:  # the border of the task: a round that fails on one object must not end all rounds
@@ -120,6 +134,7 @@ class Worker:
             self.busy_s += self._ended_at - began
         self.rounds += 1
         self.trouble = ""
+        self.completed += 1
         self._good_at = time.monotonic()
         return True
 

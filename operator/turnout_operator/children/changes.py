@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from turnout_api.resources import RouterNode
+from turnout_api.resources import API_VERSION, RouterNode
 from turnout_operator.names import FIELD_MANAGER
 
 Manifest = Mapping[str, Any]
@@ -44,7 +44,7 @@ def changes(node: RouterNode, wanted: Iterable[Manifest], present: Mapping[Child
     """Of one node."""
     wanted = list(wanted)
     keys = {key_of(child) for child in wanted}
-    taken = tuple(key for key in sorted(keys) if key in present and not _is_ours(present[key]))
+    taken = tuple(key for key in sorted(keys) if key in present and not is_ours(present[key]))
     old = {key for key, child in present.items() if _owner_of(child) == node.metadata.uid and key not in keys}
     delete = {key for key in old if key.kind != _CLAIM}
     apply = []
@@ -58,14 +58,21 @@ def changes(node: RouterNode, wanted: Iterable[Manifest], present: Mapping[Child
     return Changes(tuple(sorted(delete)), tuple(apply), taken)
 
 
-def _is_ours(child: Manifest) -> bool:
+def is_ours(child: Manifest) -> bool:
+    """Whether the operator made it: it is labelled so, or belongs to a RouterNode; either may have been edited away."""
     labels = child["metadata"].get("labels") or {}
-    return bool(labels.get("app.kubernetes.io/managed-by") == FIELD_MANAGER)
+    owner = _controller(child)
+    of_a_node = (owner.get("apiVersion"), owner.get("kind")) == (API_VERSION, RouterNode.__name__)
+    return of_a_node or bool(labels.get("app.kubernetes.io/managed-by") == FIELD_MANAGER)
 
 
 def _owner_of(child: Manifest) -> str:
+    return str(_controller(child).get("uid", ""))
+
+
+def _controller(child: Manifest) -> Manifest:
     owners = child["metadata"].get("ownerReferences") or []
-    return next((str(owner["uid"]) for owner in owners if owner.get("controller")), "")
+    return next((owner for owner in owners if owner.get("controller")), {})
 
 
 def _cannot_become(there: Manifest, child: Manifest) -> bool:

@@ -6,7 +6,7 @@
 What is found is kept: nothing is taken out, replaced or reordered. Injecting twice is injecting once.
 """
 
-from turnout_operator.injection.inject import How, Injected, inject, is_injected, node_label
+from turnout_operator.injection.inject import How, Injected, inject, is_injected, made_for, node_label
 from turnout_operator.injection.nodes import InjectionRefused, Nodes
 
-__all__ = ["How", "Injected", "InjectionRefused", "Nodes", "inject", "is_injected", "node_label"]
+__all__ = ["How", "Injected", "InjectionRefused", "Nodes", "inject", "is_injected", "made_for", "node_label"]

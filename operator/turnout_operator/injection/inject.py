@@ -58,6 +58,12 @@ def is_injected(pod: Mapping[str, Any]) -> bool:
     return any(found.get("name") == SIDECAR for found in _init_containers(pod))
 
 
+def made_for(pod: Mapping[str, Any]) -> str | None:
+    """The node that its sidecar was made for; None = it does not say."""
+    sidecar = next((found for found in _init_containers(pod) if found.get("name") == SIDECAR), {})
+    return next((str(v.get("value", "")) for v in sidecar.get("env") or [] if v.get("name") == NODE_VARIABLE), None)
+
+
 def inject(template: Mapping[str, Any], nodes: Nodes, how: How) -> Injected:
     """The template with its sidecar. `template` has `metadata` and `spec`, as a Pod has; it is not changed.
 

@@ -1,5 +1,7 @@
 """Deployments, Services and what else routers in the cluster need: there, as wanted, and gone with their node."""
 
+import json
+
 MASTER = {
     "deployment/turnout-router-master",
     "poddisruptionbudget/turnout-router-master",
@@ -7,6 +9,16 @@ MASTER = {
     "serviceaccount/turnout-router-master",
 }
 SLAVES = {"service/gpu-a", "service/gpu-b"}
+FAILED = 'turnout_operator_rounds_total{{namespace="{}",outcome="failed"}}'
+
+
+def stored(manifests, size: str) -> list[dict]:
+    """With a claim for the master's store."""
+    found = manifests.in_cluster()
+    master = next(m for m in found if m["metadata"]["name"] == "master")
+    master["spec"]["storeDir"] = "/var/lib/turnout"
+    master["metadata"]["annotations"] = {"turnout.dev/store-size": size}
+    return found
 
 
 def there(objects, *names: str) -> set[str]:
@@ -113,3 +125,58 @@ def test_a_pod_without_its_sidecar_is_named_until_it_is_gone(objects, start, man
     objects.cluster.kubectl("delete", "pod", "llama-0", "-n", objects.namespace, "--now")
 
     objects.condition("gpu-a", "Programmed", "NoPods")
+
+
+def test_what_the_api_server_does_not_take_holds_nothing_else_up(objects, start, manifests, until):
+    operator = start(resync=start.NEVER)
+    objects.apply(*stored(manifests, "lots"))
+    assert "PersistentVolumeClaim" in objects.condition("master", "Programmed", "Refused")["message"]
+    until(lambda: operator.metric(FAILED.format(objects.namespace)) >= 3, "it was not tried again")
+
+    objects.apply(manifests.frontend("assistant", "cc11"))
+    objects.accepted("frontendmodel", "assistant")
+    assert operator.ask("/readyz")
+    objects.apply(*stored(manifests, "1Gi"))
+
+    until(lambda: objects.get("pvc", "turnout-router-master"), "the claim did not come")
+    objects.condition("master", "Programmed", "NoPods")
+
+
+def test_claims_secrets_and_accounts_of_somebody_else_are_left_alone(objects, start, manifests):
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}}
+    theirs = {
+        "PersistentVolumeClaim": {"spec": claim},
+        "Secret": {"type": "kubernetes.io/basic-auth", "stringData": {"username": "somebody", "password": "else"}},
+        "ServiceAccount": {},
+    }
+    named = {"name": "turnout-router-master"}
+    objects.apply(*({"apiVersion": "v1", "kind": kind, "metadata": named} | rest for kind, rest in theirs.items()))
+    before = {kind: objects.get(kind, named["name"]) for kind in theirs}
+    operator = start()
+    objects.apply(*stored(manifests, "2Gi"))
+
+    message = objects.condition("master", "Programmed", "NameTaken")["message"]
+
+    operator.more_rounds(1)
+    for kind in theirs:
+        assert f"{kind} turnout-router-master" in message
+        now = objects.get(kind, named["name"])
+        assert now["metadata"].get("ownerReferences") is None
+        assert (now.get("data"), now.get("spec")) == (before[kind].get("data"), before[kind].get("spec"))
+
+
+def test_a_condition_of_somebody_else_stands_beside_the_operators(objects, start, manifests):
+    operator = start()
+    objects.apply(*manifests.in_cluster())
+    objects.condition("gpu-a", "Ready", "NoPods")
+    conditions = objects.get("routernode", "gpu-a")["status"]["conditions"]
+    theirs = {"type": "Backed", "status": "True", "reason": "Up", "message": ""}
+    theirs["lastTransitionTime"] = conditions[0]["lastTransitionTime"]
+    patch = json.dumps({"status": {"conditions": [*conditions, theirs]}})
+    how = ("patch", "routernode", "gpu-a", "-n", objects.namespace, "--subresource=status", "--type=merge", "-p", patch)
+    objects.cluster.kubectl(*how)
+
+    writes = operator.more_rounds(2)["writes"]
+
+    assert operator.more_rounds(2)["writes"] == writes
+    assert objects.condition("gpu-a", "Backed", "Up")

@@ -28,7 +28,19 @@ def test_another_reason_keeps_the_time_and_another_status_moves_it():
 def test_conditions_and_fields_of_others_are_not_looked_at():
     status = new_status({}, (GOOD,), generation=1, now=NOW, fields={})
 
-    assert new_status(status | {"serving": "1/1"}, (GOOD,), generation=1, now=LATER, fields={}) is None
+    theirs = {"type": "Backed", "status": "True", "reason": "Up", "message": "", "lastTransitionTime": NOW}
+    there = status | {"serving": "1/1", "conditions": [*status["conditions"], theirs]}
+
+    assert new_status(there, (GOOD,), generation=1, now=LATER, fields={}) is None
+
+
+def test_a_condition_of_the_operators_that_is_said_no_more_is_taken_away():
+    ready = Fact("Ready", "True", "Ready", "")
+    status = new_status({}, (GOOD, ready), generation=1, now=NOW, fields={})
+
+    assert [c["type"] for c in new_status(status, (GOOD,), generation=1, now=LATER, fields={})["conditions"]] == [
+        "Accepted"
+    ]
 
 
 def test_a_message_fits_its_schema():

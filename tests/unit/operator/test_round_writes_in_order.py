@@ -1,9 +1,11 @@
 """A round writes the state first and stops when that is refused; what one object is refused does not hold up the others."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from turnout_operator import rounds as rounds_module
-from turnout_operator.api import ApiError
+from turnout_operator.api import ApiError, WritesRefused
 from turnout_operator.picture import Reached
 from turnout_operator.rounds import Rounds
 from turnout_operator.state import Kept
@@ -35,7 +37,7 @@ class Api:
         assert references == {("token", "token")}
         return set()
 
-    async def children(self, _namespace, *, roles):
+    async def children(self, _namespace, _names, *, roles):
         assert not roles
         return {}
 
@@ -122,6 +124,17 @@ async def test_one_refused_object_does_not_hold_up_the_others(api, nudger):
 
     assert api.written == ["state", *SECRETS[1:], *STATUSES[1:]]
     assert len(nudger.told) == 3
+
+
+async def test_statuses_say_what_was_refused_until_it_is_not(api, nudger):
+    rounds = Rounds(api, nudger)
+    for refused, reason in ((422, "Refused"), (503, None), (None, None)):
+        api.refuses = {SECRETS[0]: refused} if refused else {}
+        with nullcontext() if refused is None else pytest.raises(WritesRefused):
+            await rounds.run("test")
+
+        conditions = {c["type"]: c["reason"] for c in api.statuses["gpu-a"]["status"]["conditions"]}
+        assert conditions.get("Programmed") == reason
 
 
 async def test_an_event_follows_its_status_and_does_not_without_it(api, nudger, namespace, specs):

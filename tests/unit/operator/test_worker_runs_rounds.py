@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from turnout_operator.api import ApiError
+from turnout_operator.api import ApiError, WritesRefused
 from turnout_operator.worker import Worker
 
 NEVER_S = 1000.0
@@ -89,12 +89,37 @@ async def test_without_any_event_the_interval_makes_a_round():
 
 @pytest.mark.parametrize("failure", [ApiError(409, "the object has been modified"), RuntimeError("a defect")])
 async def test_a_failed_round_is_tried_again_and_said(failure, caplog, monkeypatch):
+    monkeypatch.setattr("turnout_operator.worker._LEAST_PAUSE_S", 0.001)
     monkeypatch.setattr("turnout_operator.worker._FIRST_PAUSE_S", 0.001)
     rounds = Rounds(failure)
     async with running(rounds):
         await rounds.reached(2)
 
         assert "the round of test failed" in caplog.text
+
+
+async def test_a_change_does_not_wait_out_the_pause_after_a_failure(monkeypatch):
+    monkeypatch.setattr("turnout_operator.worker._LEAST_PAUSE_S", 0.0)
+    monkeypatch.setattr("turnout_operator.worker._FIRST_PAUSE_S", NEVER_S)
+    monkeypatch.setattr("turnout_operator.worker._LONGEST_PAUSE_S", NEVER_S)
+    rounds = Rounds(WritesRefused(422, "no"))
+    async with running(rounds) as worker:
+        await rounds.reached(1)
+        worker.wake()
+        await rounds.reached(2)
+
+
+@pytest.mark.parametrize(("failure", "completed"), [(WritesRefused(422, "no quantity"), 1), (ApiError(0, "away"), 0)])
+async def test_a_round_that_did_all_but_what_was_refused_is_complete(failure, completed):
+    rounds = Rounds(failure)
+    worker = Worker("test", rounds.run, resync_s=NEVER_S)
+    task = asyncio.create_task(worker.run())
+    while not worker.failed:  # noqa: ASYNC110 - nobody is told of the end of a round
+        await asyncio.sleep(0)
+
+    assert (worker.rounds, worker.completed, worker.trouble) == (0, completed, str(failure))
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_good_rounds_and_their_writes_are_counted():

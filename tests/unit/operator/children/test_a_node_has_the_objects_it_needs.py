@@ -135,6 +135,29 @@ def test_what_a_person_changed_by_hand_is_mended(in_cluster: Any) -> None:
     assert list(applied(in_cluster.round())) == ["Deployment turnout-router-master"]
 
 
+def test_labels_that_a_person_took_off_come_back(in_cluster: Any) -> None:
+    in_cluster.round()
+    for child in in_cluster.observed.children.values():
+        if child["kind"] == "Service":
+            del child["metadata"]["labels"]
+
+    planned = in_cluster.round()
+
+    assert list(applied(planned)) == ["Service gpu-a", "Service gpu-b", "Service master"]
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ServiceAccount", "PersistentVolumeClaim"])
+def test_what_somebody_else_has_named_so_is_left_alone(in_cluster: Any, kind: str) -> None:
+    in_cluster.put_node("master", storeDir="/var/lib/turnout")
+    in_cluster.objects["RouterNode", "master"]["metadata"]["annotations"] = {"turnout.dev/store-size": "2Gi"}
+    theirs = {"kind": kind, "metadata": {"name": "turnout-router-master"}}
+
+    planned = in_cluster.round(children={(kind, "turnout-router-master"): theirs})
+
+    assert f"{kind} turnout-router-master" not in applied(planned)
+    assert in_cluster.condition("RouterNode", "master", "Programmed")["reason"] == "NameTaken"
+
+
 @pytest.mark.parametrize("amounts", [{"limits": {"memory": "1024Mi"}}, {}])
 def test_amounts_that_the_api_server_spells_anew_are_no_change(in_cluster: Any, amounts: Any) -> None:
     in_cluster.round()

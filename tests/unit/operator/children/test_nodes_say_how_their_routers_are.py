@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from turnout_operator.children import ChildKey
 from turnout_operator.conditions import Why
 from turnout_operator.picture import Reached
 
@@ -26,7 +27,7 @@ def test_a_pod_without_its_sidecar_is_named(in_cluster: Any, router_pod: Any) ->
 
     status, reason, message = condition(in_cluster, "Programmed")
     assert (status, reason) == ("False", Why.INJECTION_MISSING)
-    assert "no sidecar is in a-2, labelled turnout.dev/node: gpu-a" in message
+    assert "no sidecar of gpu-a is in a-2, labelled turnout.dev/node: gpu-a" in message
     assert in_cluster.status("RouterNode", "gpu-a")["serving"] == "1/2"
 
 
@@ -96,6 +97,40 @@ def test_somebody_elses_service_of_that_name_is_left_alone(in_cluster: Any) -> N
     status, reason, message = condition(in_cluster, "Programmed")
     assert (status, reason) == ("False", Why.NAME_TAKEN)
     assert "Service gpu-a" in message
+
+
+def test_a_secret_of_somebody_elses_is_left_alone(in_cluster: Any) -> None:
+    in_cluster.round()
+    theirs = {"metadata": {"name": "turnout-router-gpu-a"}, "data": {"theirs": "eA=="}}
+    in_cluster.put_node("gpu-a", models=[])
+
+    planned = in_cluster.round(secrets={**in_cluster.observed.secrets, "gpu-a": theirs})
+
+    assert "turnout-router-gpu-a" not in {secret["metadata"]["name"] for secret in planned.secrets}
+    status, reason, message = condition(in_cluster, "Programmed")
+    assert (status, reason) == ("False", Why.NAME_TAKEN)
+    assert "Secret turnout-router-gpu-a" in message
+
+
+@pytest.mark.parametrize("key", [("Service", "gpu-a"), ("Secret", "turnout-router-gpu-a")])
+def test_what_the_api_server_does_not_take_is_said(in_cluster: Any, key: tuple[str, str]) -> None:
+    in_cluster.round(refused={ChildKey(*key): "403: exceeded quota"})
+
+    status, reason, message = condition(in_cluster, "Programmed")
+    assert (status, reason) == ("False", Why.REFUSED)
+    assert f"{key[0]} {key[1]}: 403: exceeded quota" in message
+    in_cluster.round(refused={})
+    assert condition(in_cluster, "Programmed")[1] == Why.NO_PODS
+
+
+def test_a_sidecar_that_was_made_for_another_node_is_none_of_this_one(in_cluster: Any, router_pod: Any) -> None:
+    pod = router_pod("a-1")
+    pod["spec"]["initContainers"][0]["env"] = [{"name": "TURNOUT_NODE", "value": "gpu-b"}]
+
+    planned = in_cluster.round(pods=[pod])
+
+    assert planned.nudges == (), "its router is told nothing of this node"
+    assert condition(in_cluster, "Programmed")[1] == Why.INJECTION_MISSING
 
 
 def test_reasons_are_documented(pytestconfig: pytest.Config) -> None:
