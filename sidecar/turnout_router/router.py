@@ -168,6 +168,11 @@ class Router:
         return RemoteLender(self.client, peers, self.tokens, cluster.node_id, lambda: self.config.cluster.master_url)
 
     @property
+    def joined(self) -> bool:
+        """False for a slave whose master sends it nothing yet: a rollout must not end the pod before it."""
+        return self._slave is None or self._slave.joined
+
+    @property
     def node(self) -> str:
         """The name of the RouterNode."""
         return self.config.cluster.node or self.config.cluster.node_id

@@ -38,6 +38,9 @@ class SlaveMembership:
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
         self.registered = asyncio.Event()
+        self.joined = False
+        """The master knows, or knew, something that we serve. It finds a new pod by the name service, which may tell of it seconds
+        late, and refuses its registration until then."""
         self.failure = ""
         """Why the last registration failed; empty = it did not."""
 
@@ -79,6 +82,7 @@ class SlaveMembership:
         if not self.registered.is_set():
             log.info("registered at %s as %s", self._cluster.master_url, snapshot.node_id)
         self.failure = ""
+        self.joined = self.joined or not snapshot.models or any(model.available for model in snapshot.models)
         self.registered.set()
         return True
 

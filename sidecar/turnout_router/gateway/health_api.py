@@ -27,6 +27,8 @@ def health_routes(router: "Router") -> list[web.RouteDef]:
             return web.Response(status=503, text="draining\n")
         if router.config.cluster.role is Role.MASTER and not router.master.has_looked():
             return web.Response(status=503, text="looks for its nodes\n")
+        if not router.joined:
+            return web.Response(status=503, text="its master knows of nothing that it serves yet\n")
         return web.Response(text="ok\n")
 
     async def metrics(_request: web.Request) -> web.Response:
