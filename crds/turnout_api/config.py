@@ -340,10 +340,10 @@ class RecipeConfig(_Section):
 
 
 class AccessConfig(_Section):
-    """Files that say who may call. Their shapes are in `docs/configuration.md`."""
+    """Files that say who may call. Their shapes are at the end of `docs/configuration.md`."""
 
     gateway_key_file: str = ""
-    """The gateway master key: one API key that may call every model."""
+    """The gateway master key: one API key that may call every model. At least 16 bytes, as tokens are."""
     clients_file: str = ""
     """API keys by their SHA-256."""
     admins_file: str = ""
@@ -354,7 +354,7 @@ class AdminConfig(_Section):
     """`admin`: where changes of people are kept. Written by `turnout up` and by the operator."""
 
     objects_url: _OptionalURL = ""
-    """Who is asked to change frontend models and pools: `turnout up`. Without this and `namespace` they cannot be changed."""
+    """Who is asked to change frontend models, pools, links and guardians: `turnout up`. Without this and `namespace` nobody changes them."""
     objects_token_file: str = ""
     """What is shown there."""
     namespace: str = ""
