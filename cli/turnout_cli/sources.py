@@ -25,3 +25,8 @@ def text_of(path: Path) -> str:
     if len(content) > MAX_FILE_BYTES:
         raise OSError(errno.EFBIG, f"larger than {MAX_FILE_BYTES} bytes: that is no manifest", str(path))
     return content.decode()
+
+
+def why_unread(error: Exception) -> str:
+    """For a message that names the file already: an OSError's own text would name it once more."""
+    return getattr(error, "strerror", None) or str(error)

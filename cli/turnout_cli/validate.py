@@ -16,7 +16,7 @@ from rich.table import Table
 from turnout_api.manifests import Finding, Manifest, read
 from turnout_api.resolve import Key, PlacedAnywhere, TestOutcome, Verdict, declare, resolve
 from turnout_cli.output import Output, print_document, table_console
-from turnout_cli.sources import expand, text_of
+from turnout_cli.sources import expand, text_of, why_unread
 
 STDIN = "-"
 
@@ -95,7 +95,7 @@ def gather(files: Iterable[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
         try:
             sources += _sources(file)
         except (OSError, UnicodeDecodeError) as error:
-            errors.append(Finding(file, 1, f"cannot be read: {getattr(error, 'strerror', None) or error}"))
+            errors.append(Finding(file, 1, f"cannot be read: {why_unread(error)}"))
     return sources, errors
 
 

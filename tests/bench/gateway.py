@@ -50,7 +50,7 @@ events, 30 ms apart. Compare figures of one column only as ratios: the load gene
 no records, no queue. nginx does not look into a body at all. `direct` is the mock backend without a proxy.
 
 What lending is worth: [lending-benchmarks.md](lending-benchmarks.md). How soon a backend gets its next request, at depth 1 and
-2: [handover-benchmarks.md](handover-benchmarks.md).
+2: [handover-benchmarks.md](handover-benchmarks.md). How soon a change is in force in a cluster: [kubernetes-benchmarks.md](kubernetes-benchmarks.md).
 """
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import orjson
 
+from turnout_cli.sources import why_unread
+
 BLOCK_TOKENS = 512
 MAX_ROWS = 1_000_000
 MAX_TOKENS = 10_000_000
@@ -47,7 +49,7 @@ def read_trace(path: Path, limit: int | None = None) -> list[TraceRow]:
         with path.open(encoding="utf-8") as lines:
             return parse_trace(lines, limit)
     except (OSError, UnicodeDecodeError) as error:
-        raise TraceError(f"{path} cannot be read: {error}") from error
+        raise TraceError(f"{path} cannot be read: {why_unread(error)}") from error
     except TraceError as error:
         raise TraceError(f"{path}: {error}") from error
 

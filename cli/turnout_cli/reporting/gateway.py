@@ -13,6 +13,7 @@ from turnout_api.lending import DecisionRow
 from turnout_api.wire import NODE_PREFIX, Decisions
 from turnout_cli.reporting.databases import LogUnusable
 from turnout_cli.reporting.log import ClusterLog
+from turnout_cli.sources import why_unread
 from turnout_router.store.decisions import MAX_ROWS as PAGE_ROWS
 
 MAX_PAGES = 30
@@ -51,7 +52,7 @@ def _token(file: Path) -> str:
     try:
         token = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise LogUnusable(f"the token file {file} cannot be read: {error}") from error
+        raise LogUnusable(f"the token file {file} cannot be read: {why_unread(error)}") from error
     if not token or any(character.isspace() or not character.isprintable() for character in token):
         raise LogUnusable(f"the token file {file} holds no cluster token, which is one word")
     return token

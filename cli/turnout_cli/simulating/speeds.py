@@ -9,7 +9,7 @@ from pydantic import AliasGenerator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic.alias_generators import to_camel
 
 from turnout_cli.simulating.machine import ModelSpeed
-from turnout_cli.sources import text_of
+from turnout_cli.sources import text_of, why_unread
 
 _Rate = Annotated[float, Field(gt=0)]
 _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -43,7 +43,7 @@ def read_speeds(path: Path) -> dict[str, dict[str, ModelSpeed]]:
     try:
         read = _Speeds.model_validate(yaml.safe_load(text_of(path)))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SpeedsError(f"{path} cannot be read: {error}") from error
+        raise SpeedsError(f"{path} cannot be read: {why_unread(error)}") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

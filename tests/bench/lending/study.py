@@ -6,7 +6,6 @@ burstiness stays, relative to the time of a job.
 """
 
 import csv
-import heapq
 import json
 import random
 from collections.abc import Iterable, Sequence
@@ -130,35 +129,6 @@ def makespan_bound(jobs: Sequence[StudyJob], speeds: Sequence[float]) -> float:
         left += job.service_s
         bound = max(bound, job.at + left / sum(speeds), job.at + job.service_s / max(speeds))
     return bound
-
-
-def mean_bound(jobs: Sequence[StudyJob], speeds: Sequence[float]) -> float:
-    """No policy has a lower mean: preemptive shortest-remaining-time-first on one machine of the summed speed, and
-    service on the fastest node.
-    """
-    return max(_srpt_mean(jobs, sum(speeds)), fmean(job.service_s for job in jobs) / max(speeds))
-
-
-def _srpt_mean(jobs: Sequence[StudyJob], speed: float) -> float:
-    ordered = sorted(jobs, key=lambda job: job.at)
-    heap: list[tuple[float, int]] = []
-    now, total, nxt = 0.0, 0.0, 0
-    while nxt < len(ordered) or heap:
-        if not heap:
-            now = max(now, ordered[nxt].at)
-        while nxt < len(ordered) and ordered[nxt].at <= now:
-            heapq.heappush(heap, (ordered[nxt].service_s, nxt))
-            nxt += 1
-        left, index = heapq.heappop(heap)
-        until = ordered[nxt].at if nxt < len(ordered) else float("inf")
-        end = now + left / speed
-        if end <= until:
-            now = end
-            total += now - ordered[index].at
-        else:
-            heapq.heappush(heap, (left - (until - now) * speed, index))
-            now = until
-    return total / len(ordered)
 
 
 def quantile(values: Sequence[float], share: float) -> float:
