@@ -86,9 +86,9 @@ class Settings(Part):
     Default: Classic 1.5s, Adaptive the larger of 1.5s and the measured load time of the displaced model."""
     offload_lent_stall_timeout: Annotated[float, Span("1s", "24h")] = 180.0
     """A helper whose lent requests show no change for this long is asked; one that runs none loses them to their owners."""
-    offload_decisions_retention: Annotated[float, Span("1h", "87600h")] = 2_592_000.0
+    offload_decisions_retention: Annotated[float, Span("1s", "87600h")] = 2_592_000.0
     """Rows of the decision log older than this are deleted."""
-    offload_decisions_max_rows: Annotated[int, Field(ge=1000, le=100_000_000)] = 1_000_000
+    offload_decisions_max_rows: Annotated[int, Field(ge=1, le=100_000_000)] = 1_000_000
     """Rows of the decision log that are kept at most; the oldest go first."""
     offload_max_helpers: Annotated[int, Field(ge=1, le=64)] | None = None
     """Helpers that one owner may lend to at the same time, each with a lease of its own, priced on what the others leave.

@@ -240,7 +240,7 @@ class Store:
             if self._rows:
                 self._hand_over()
                 await asyncio.to_thread(self._write)
-            if self._limits and time.monotonic() - self._pruned_at >= PRUNE_INTERVAL_S:
+            if self._limits and time.monotonic() - self._pruned_at >= min(PRUNE_INTERVAL_S, self._limits.decisions_s):
                 self._pruned_at = time.monotonic()
                 await asyncio.to_thread(self._prune, self._limits, time.time())
 

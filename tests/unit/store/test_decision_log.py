@@ -56,6 +56,18 @@ async def test_the_newest_rows_that_match_are_the_answer() -> None:
     await store.close()
 
 
+async def test_rows_are_forgotten_about_when_a_short_retention_ends() -> None:
+    store = Store.open("")
+    store.limit(Limits(decisions_s=0.3, decisions_rows=100, samples_s=10))
+    store.start()
+    store.add_decision(lent(owner_node="o"))
+    assert store.decisions(Question())
+    async with asyncio.timeout(20):
+        while store.decisions(Question()):  # noqa: ASYNC110 - the writer's next look has no event
+            await asyncio.sleep(0.05)
+    await store.close()
+
+
 async def test_rows_that_are_too_old_or_too_many_are_forgotten_and_samples_with_their_window() -> None:
     store = Store.open("")
     now = time.time()
