@@ -5,6 +5,7 @@ no such kind, overload), is `NotHere` and names what to do; `Answer` is what the
 """
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ import aiohttp
 import orjson
 
 from turnout_api.config import AdminConfig
+from turnout_api.resolve.reasons import Reason
 from turnout_router.admin.errors import NotHere
 
 CALL_S = 10.0
@@ -26,6 +28,9 @@ FIELD_MANAGER = "turnout-admin"
 _CALLER_JUDGES = frozenset({400, 404, 409, 413, 422})
 _WEBHOOK = "admission webhook"
 _DENIED = "denied the request: "
+_NAMED = re.compile(r" \((\w+)\)(?=; |$)")
+"""In the words of a refusal, why: `FIELD: what is the matter (JumpLoop); FIELD: …`."""
+_REASONS = frozenset(reason.value for reason in Reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +53,9 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """A word for programs."""
-        return str(self.document.get("reason") or "")
+        """A word for programs: the first that Turnout's webhook names, whose `reason` is the API server's `Invalid` for kubectl's sake."""
+        named = _NAMED.findall(self.message) if self.is_of_a_webhook else []
+        return next((name for name in named if name in _REASONS), str(self.document.get("reason") or ""))
 
     @property
     def is_of_a_webhook(self) -> bool:

@@ -315,54 +315,6 @@ class Manifests:
         return {"apiVersion": API, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
-@pytest.fixture(scope="module")
-def release(cluster, pytestconfig, tmp_path_factory):
-    """Installs the chart into a namespace and uninstalls it: helm, as a person runs it. Definitions go at the end."""
-    home = tmp_path_factory.mktemp("helm")
-    environment = cluster.environment | {f"HELM_{name}_HOME": str(home / name) for name in ("CACHE", "CONFIG", "DATA")}
-
-    def helm(*arguments: str) -> str:
-        done = subprocess.run(["helm", *arguments], capture_output=True, text=True, env=environment, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    class Release:
-        @staticmethod
-        def install(namespace: str, *values: str) -> str:
-            chart = str(pytestconfig.rootpath / "helm" / "turnout")
-            # definitions that another test applied are taken over
-            settings = ["--take-ownership", *(part for value in values for part in ("--set", value))]
-            return helm("install", "turnout", chart, "--namespace", namespace, *settings)
-
-        @staticmethod
-        def upgrade(namespace: str, *values: str) -> str:
-            chart = str(pytestconfig.rootpath / "helm" / "turnout")
-            settings = [part for value in values for part in ("--set", value)]
-            return helm("upgrade", "turnout", chart, "--namespace", namespace, *settings)
-
-        @staticmethod
-        def account(namespace: str, folder: Path) -> Path:
-            """A kubeconfig of the chart's service account."""
-            return as_service_account(cluster, namespace, folder)
-
-        @staticmethod
-        def uninstall(namespace: str) -> str:
-            return helm("uninstall", "turnout", "--namespace", namespace)
-
-    return Release
-
-
-def as_service_account(cluster, namespace: str, folder: Path) -> Path:
-    """A kubeconfig of the chart's service account."""
-    token = cluster.kubectl("create", "token", "turnout", "-n", namespace).stdout.strip()
-    config = yaml.safe_load(cluster.kubeconfig.read_text())
-    for user in config["users"]:
-        user["user"] = {"token": token}
-    path = folder / "service-account.kubeconfig"
-    path.write_text(yaml.safe_dump(config))
-    return path
-
-
 @pytest.fixture
 async def routers(objects, manifests, tmp_path) -> AsyncIterator[Any]:
     """Applies the nodes of these names, a master first, and runs their routers in this process from what the operator delivers.

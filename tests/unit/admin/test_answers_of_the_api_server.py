@@ -14,6 +14,18 @@ def test_a_webhooks_refusal_is_told_without_the_webhook() -> None:
     assert (answer.message, answer.reason) == ("rules: a > b > a is a loop", "JumpLoop")
 
 
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("rules[0].jumpTo: a>b>a; change one (of them) (JumpLoop)", "JumpLoop"),
+        ("when: x is none (UnknownField); jumpTo: a>a (JumpLoop)", "UnknownField"),
+        ("no FrontendModel on a Friday (Policy)", "Invalid"),
+    ],
+)
+def test_the_reason_is_that_of_the_judgement(said: str, reason: str) -> None:
+    assert Answer(422, {"message": WEBHOOK + said, "reason": "Invalid"}).reason == reason
+
+
 def test_a_missing_permission_is_no_judgement() -> None:
     message = 'frontendmodels.turnout.dev is forbidden: User "x" cannot create resource "frontendmodels"'
     answer = Answer(403, {"message": message, "reason": "Forbidden"})
