@@ -39,6 +39,15 @@ backend:
   backends:
   - {name: llama, family: LlamaCpp, url: "http://127.0.0.1:8081"}
 ```
+
+| option of `turnout router` | meaning |
+|---|---|
+| `--policy` | How one model's endpoints share its requests; wins over `endpoint_policy`, also of configurations that come later. |
+| `--drain-timeout` | Seconds that SIGTERM and Ctrl-C wait for requests that run [600]. |
+| `--linger` | Seconds that it serves on after SIGTERM, before it drains [0]: clients that still have its address are answered meanwhile. |
+| `--with-parent` | Stop when the process that started this one ends. |
+
+Exit codes: 0 = it was stopped, 1 = its database or its port cannot be used, 2 = it cannot run with this configuration; the message says why.
 """
 
 CLIENTS = """
