@@ -165,7 +165,7 @@ def _facts(file: str, at: float) -> Facts:
             request_id=request.request_id,
         )
     except UnreadableRequest as error:
-        _stop(f"{file}: a router answers this request with 400: {error}")
+        _stop(f"{file}: {error.said}")
 
 
 def _routing(files: Sequence[str], namespace: str | None) -> Routing:
@@ -230,6 +230,7 @@ def _grid() -> Table:
 
 _NOTHING = {
     "nothing_serving": "nothing that serves now: a client gets 503 (nothing_serving)",
+    "model_lacks_capability": "nothing: no model can do this, and a client gets 400 (model_lacks_capability)",
     "unknown_model": "nothing: nobody declared that name, and a client gets 404 (unknown_model)",
     "no_model": "nothing: the request names no model (no_model)",
 }

@@ -75,7 +75,7 @@ def outcome(test: RouteTest, routing: Routing) -> TestOutcome:
     try:
         facts = read(request.path, request.body, headers=request.headers, client=request.client)
     except UnreadableRequest as error:
-        return TestOutcome(passed=False, message=f"a router answers this request with 400: {error}")
+        return TestOutcome(passed=False, message=error.said)
     explained = explain(routing, facts)
     differences = "; ".join(_differences(test, explained))
     return TestOutcome(passed=not differences, rule=explained.rule or "", model=explained.model, message=differences)

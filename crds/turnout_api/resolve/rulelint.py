@@ -14,6 +14,7 @@ from turnout_api.resources import Action, FrontendModel, FrontendRule, Target, W
 from turnout_api.resources.refusals import Path
 from turnout_api.resources.rules import camel
 from turnout_api.resources.when import HeaderMatch
+from turnout_api.routing.paths import PATHS, did_you_mean
 
 _COST = frozenset({"min_request_cost_micros", "max_request_cost_micros"})
 _RANGES = ("input_tokens", "output_tokens", "request_cost_micros", "budget_used_percent")
@@ -120,6 +121,9 @@ _IMPLIES: Mapping[str, Callable[[When, When, str], bool]] = {
 def _never(rule: FrontendRule) -> str:
     if rule.when.percent == 0:
         return "it is for 0 percent of the requests"
+    endpoints = rule.when.endpoints or []
+    if endpoints and not PATHS.keys() & set(endpoints):
+        return f"no model is asked on {endpoints[0]}{did_you_mean(endpoints[0])}"
     if rule.when.max_inflight_per_backend is not None and rule.action is Action.DENY:
         return "maxInflightPerBackend asks about the backends of its targets, and a rule that denies has none"
     return ""

@@ -4,7 +4,7 @@
 one that serves. The master makes its own out of its registry.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from turnout_api import identity
@@ -32,6 +32,13 @@ class Catalog:
     places: Mapping[str, tuple[Place, ...]] = field(default_factory=dict)
     """By public name, of a model or of a recipe; a name without any is declared and does not serve."""
     guardians: tuple[GuardianConfig, ...] = ()
+    abilities: Mapping[str, frozenset[Capability]] = field(default_factory=dict)
+    """What each model that is known can do at best, whether it serves now or not."""
+
+    def all_lack(self, models: Sequence[str], needs: frozenset[Capability]) -> bool:
+        """Whether it is known of each of these models that it never does what is needed: to try again would be in vain."""
+        known = [self.abilities.get(model) for model in models]
+        return bool(known) and all(can is not None and not needs <= can for can in known)
 
     def answering(self, model: str, needs: frozenset[Capability]) -> tuple[Place, ...]:
         """Where the model runs and can do what is needed, itself or by a guardian that reads the images."""
@@ -74,7 +81,8 @@ def offline(configs: Mapping[str, RouterConfig]) -> Routing:
         parts = [(c.capability, *by_local[c.node, c.model]) for c in recipe.components if (c.node, c.model) in by_local]
         places[recipe.public_id] = [Place(p.node, p.model, _part(cap, p)) for cap, p, _ in parts]
         prices[recipe.public_id] = [price for _, _, price in parts if price is not None]
-    catalog = Catalog({name: tuple(at) for name, at in places.items()}, tuple(master.guardians))
+    abilities = {name: frozenset[Capability]().union(*(p.capabilities for p in at)) for name, at in places.items()}
+    catalog = Catalog({name: tuple(at) for name, at in places.items()}, tuple(master.guardians), abilities)
     return Routing(compile_snapshot(master.frontends, master.pools, prices), catalog)
 
 

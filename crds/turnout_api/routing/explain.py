@@ -4,7 +4,7 @@ One answer for `POST /admin/routing/dry-run`, `turnout dry-run` and route tests.
 A deny (`denied` is set) is not the same as nothing serving (`reason`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,9 +17,10 @@ from turnout_api.routing.cost import cost
 from turnout_api.routing.decide import NO_MEANS, Declined, decide, declined
 from turnout_api.routing.facts import Facts
 from turnout_api.routing.paths import needs
-from turnout_api.routing.snapshot import Deny
+from turnout_api.routing.snapshot import Deny, models_in
+from turnout_api.vocabulary import Capability
 
-NothingReason = Literal["nothing_serving", "unknown_model", "no_model"]
+NothingReason = Literal["nothing_serving", "model_lacks_capability", "unknown_model", "no_model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +135,13 @@ def explain(
         unevaluated=decision.unevaluated,
         guardian=_guardian(routing.catalog, candidates, facts),
         via=decision.via,
-        reason=None if denied or candidates else "nothing_serving",
+        reason=None if denied or candidates else _nothing(routing.catalog, tuple(models_in(targets)), wanted),
     )
+
+
+def _nothing(catalog: Catalog, models: Sequence[str], wanted: frozenset[Capability]) -> NothingReason:
+    """A client is told to come back (503), unless none of the models can ever do what it asks for (400)."""
+    return "model_lacks_capability" if catalog.all_lack(models, wanted) else "nothing_serving"
 
 
 def _of_a_model(routing: Routing, facts: Facts, means: Mapping[str, float]) -> Explanation:
@@ -156,7 +162,7 @@ def _of_a_model(routing: Routing, facts: Facts, means: Mapping[str, float]) -> E
         cost_micros=price.micros,
         why_no_cost=price.why,
         guardian=_guardian(catalog, candidates, facts),
-        reason=None if candidates else "nothing_serving",
+        reason=None if candidates else _nothing(catalog, [model], needs(facts.capability, has_images=facts.has_images)),
     )
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from turnout_api.routing import body as bodies
-from turnout_api.routing.paths import PATHS, UNKNOWN_PATH, Media, PathFacts
+from turnout_api.routing.paths import PATHS, Media, PathFacts, did_you_mean
 from turnout_api.vocabulary import Capability
 
 BYTES_PER_TOKEN = 4.0
@@ -26,7 +26,17 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class UnreadableRequest(ValueError):
-    """A request that a router would answer with 400; the message says why."""
+    """A request that a router would refuse before it asks a rule; the message says why."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+        """Of the router's answer."""
+
+    @property
+    def said(self) -> str:
+        """For a person."""
+        return f"a router answers this request with {self.status}: {self}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +92,7 @@ def read(
     bytes_per_token: float = BYTES_PER_TOKEN,
 ) -> Facts:
     """The facts of a request that a person wrote. Raises UnreadableRequest."""
-    row = PATHS.get(path, UNKNOWN_PATH)
+    row = _row(path)
     has_images, has_audio = _media(body, row)
     is_form = row.media is Media.AUDIO
     return Facts(
@@ -105,6 +115,14 @@ def read(
         request_id=request_id,
         body=body,
     )
+
+
+def _row(path: str) -> PathFacts:
+    """Of a path that a model may be asked on. Raises UnreadableRequest."""
+    row = PATHS.get(path)
+    if row is None:
+        raise UnreadableRequest(f"no model is asked on the path {path!r}{did_you_mean(path)}", status=404)
+    return row
 
 
 def lower_case(headers: Mapping[str, str]) -> dict[str, str]:

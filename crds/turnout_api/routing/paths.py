@@ -3,6 +3,7 @@
 The router's own table of paths (`turnout_router.families.paths`) says more; a test holds the two together.
 """
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -68,8 +69,11 @@ PATHS: Mapping[str, PathFacts] = {
 }
 """By path, decoded and without its query."""
 
-UNKNOWN_PATH = PathFacts(media=Media.ASKED)
-"""A path that no row names is read like a chat, so that rules about it can be tried."""
+
+def did_you_mean(path: str) -> str:
+    """`; did you mean …?` of a path that no row names; empty = none is near."""
+    near = difflib.get_close_matches(path.partition("?")[0], PATHS, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def needs(capability: Capability | None, *, has_images: bool) -> frozenset[Capability]:

@@ -64,7 +64,7 @@ class DryRunApi:
         except ValidationError as error:
             raise BadInput("; ".join(what_is_wrong(error))) from None
         except UnreadableRequest as error:
-            raise BadInput(f"a router answers this request with 400: {error}") from None
+            raise BadInput(error.said) from None
         found = self._router.explain(facts, live=asked.live).as_data()
         if caller is not None and facts.model and not caller.may_use(facts.model):
             found |= {"candidates": [], "reason": "forbidden"}

@@ -134,7 +134,8 @@ def catalog_of(
         )
 
     declared = dict.fromkeys(table.declared, ())
-    return Catalog(declared | {name: places(model.endpoints) for name, model in table.models.items()})
+    serving_now = {name: places(model.endpoints) for name, model in table.models.items()}
+    return Catalog(declared | serving_now, abilities={name: m.capabilities for name, m in table.models.items()})
 
 
 def facts_of(

@@ -194,6 +194,8 @@ def outcome_as_error(error: errors.GatewayError) -> str:
             return f"denied {error.http_status}"
         case errors.UnknownModel():
             return "unknown_model"
+        case errors.LacksCapability():
+            return "model_lacks_capability"
         case _:
             return "nothing_serving"
 

@@ -20,8 +20,8 @@ def base(make):
 def asking(make):
     """A RouteTest of a request to `f`."""
 
-    def test(*, required=True, body=None, **expect):
-        request = {"path": "/v1/chat/completions", "body": {"model": "f", "max_tokens": 9000, **(body or {})}}
+    def test(*, required=True, body=None, path="/v1/chat/completions", **expect):
+        request = {"path": path, "body": {"model": "f", "max_tokens": 9000, **(body or {})}}
         return make.object("RouteTest", "t", {"request": request, "expect": expect, "required": required})
 
     return test
@@ -90,6 +90,17 @@ def test_a_request_that_no_router_takes_fails(make, base, asking):
     resolution = make.resolved(*base, frontend(make), asking(required=False, body={"stream": "yes"}, denied=True))
 
     assert outcome(resolution).message == "a router answers this request with 400: 'stream' must be true or false"
+
+
+def test_a_request_on_a_path_that_no_router_knows_fails(make, base, asking):
+    resolution = make.resolved(
+        *base, frontend(make), asking(required=False, path="/v1/chat/completion", rule="f/defaults")
+    )
+
+    assert outcome(resolution).message == (
+        "a router answers this request with 404: no model is asked on the path '/v1/chat/completion'; "
+        "did you mean /v1/chat/completions?"
+    )
 
 
 def test_a_required_test_that_fails_from_the_start_is_not_accepted_and_refuses_nothing_else(make, base, asking):

@@ -120,6 +120,18 @@ def test_ranges_that_do_not_compete_are_no_warning(lint, first, second, targets)
     assert lint({"when": first} | TO_M, {"when": second} | targets) == []
 
 
+def test_a_rule_for_paths_on_which_no_model_is_asked_never_holds(lint):
+    typed = {"when": {"endpoints": ["/v1/chat/completion", "/v1/models"]}} | DENY
+
+    [(reason, at, message)] = lint(typed)
+
+    assert (reason, at) == ("UnreachableRule", 0)
+    assert message == (
+        "rule rule-0 never holds: no model is asked on /v1/chat/completion; did you mean /v1/chat/completions?"
+    )
+    assert lint({"when": {"endpoints": ["/v1/models", "/v1/messages"]}} | DENY) == []
+
+
 COSTS = {"when": {"minRequestCostMicros": 5}} | DENY
 
 

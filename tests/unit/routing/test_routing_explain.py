@@ -103,6 +103,22 @@ def test_a_name_that_leads_nowhere_says_why(rules, model, reason):
     assert rules.explained(routing, rules.request(model)).reason == reason
 
 
+@pytest.mark.parametrize("model", ["f", "chat"])
+@pytest.mark.parametrize(("can", "reason"), [((TEXT,), "model_lacks_capability"), (None, "nothing_serving")])
+def test_what_no_model_can_ever_do_is_not_a_matter_of_serving(rules, model, can, reason):
+    abilities = {"chat": frozenset(can)} if can else {}
+    routing = rules.routing(rules.frontend("f", defaults=("chat",)), serving={"chat": (TEXT,)}, abilities=abilities)
+
+    assert rules.explained(routing, rules.request(model, path="/v1/embeddings")).reason == reason
+
+
+def test_one_that_might_do_it_makes_it_a_matter_of_serving(rules):
+    abilities = {"chat": frozenset({TEXT}), "embed": frozenset({Capability.EMBEDDING})}
+    routing = rules.routing(rules.frontend("f", defaults=("chat", "embed")), serving={}, abilities=abilities)
+
+    assert rules.explained(routing, rules.request(path="/v1/embeddings")).reason == "nothing_serving"
+
+
 def test_a_candidate_can_do_what_the_path_needs(rules):
     routing = rules.routing(
         rules.frontend("f", defaults=("chat", "embed")), serving={"chat": (TEXT,), "embed": (Capability.EMBEDDING,)}

@@ -116,6 +116,24 @@ def test_tokens_are_a_quarter_of_the_bytes_rounded_up_until_a_ratio_is_known():
     assert estimated_tokens({}) == 0
 
 
+@pytest.mark.parametrize(
+    ("path", "near"),
+    [
+        ("/v1/chat/completion", "/v1/chat/completions"),
+        ("v1/embeddings", "/v1/embeddings"),
+        ("/v1/messages?beta=true", "/v1/messages"),
+        ("/nowhere", ""),
+        ("", ""),
+    ],
+)
+def test_a_path_on_which_no_model_is_asked_is_refused_as_a_router_does(path, near):
+    with pytest.raises(UnreadableRequest, match="no model is asked on the path") as caught:
+        read(path, {"model": "m"})
+
+    assert caught.value.status == 404
+    assert str(caught.value).endswith(f"did you mean {near}?" if near else repr(path))
+
+
 def test_a_form_has_no_estimate():
     facts = read("/v1/audio/transcriptions", {"model": "m", "max_tokens": 5})
 
