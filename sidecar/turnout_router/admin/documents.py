@@ -36,6 +36,8 @@ _OTHER_NAMES: Mapping[type[Part], Mapping[str, str]] = {
     Target: {"model": "provider_model_id", "pool": "model_pool_id"},
     Member: {"model": "provider_model_id"},
 }
+_LISTED: Mapping[str, type[Part]] = {"targets": Target, "members": Member}
+"""What the parts are that have other names."""
 _LEFT_OUT: Mapping[Writable, Document] = {
     "FrontendModel": {"model_name": None, "rules": [], "defaults": None},
     "ModelPool": {"policy": None, "members": []},
@@ -253,10 +255,18 @@ def _kebab(word: str) -> str:
 def _in_our_names(message: str, path: Path) -> str:
     """What the types say, with our names in it."""
     said = message.removeprefix(f"{shown(path)}: ")
-    steps = tuple(_snake(step) if isinstance(step, str) else step for step in path)
+    steps = tuple(_our_step(step, path[:index]) for index, step in enumerate(path))
     where = shown(steps).removeprefix("spec").removeprefix(".")
     said = _CAMEL.sub(lambda word: _snake(word.group()), said)
     return f"{where}: {said}" if where else said
+
+
+def _our_step(step: str | int, before: Path) -> str | int:
+    """`targets[0].model` is `targets[0].provider_model_id` here, and so on."""
+    if not isinstance(step, str):
+        return step
+    part = _LISTED.get(next((name for name in reversed(before) if isinstance(name, str)), ""))
+    return _OTHER_NAMES[part].get(step, step) if part else _snake(step)
 
 
 def _snake(word: str) -> str:
