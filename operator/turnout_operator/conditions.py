@@ -4,6 +4,7 @@ A status says what the operator decided about the generation that it read. `last
 and a status that says the same again is not written, so a steady cluster is not written to.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -132,15 +133,16 @@ def new_status(
 
 def _same(one: object, other: object) -> bool:
     """In whatever order the API server keeps the entries of a list; one that became empty it drops."""
+    if one == other:
+        return True
     if [] in (one, other):
         return not one and not other
-    if isinstance(one, list) and isinstance(other, list):
-        return sorted(map(repr, map(_ordered, one))) == sorted(map(repr, map(_ordered, other)))
-    return one == other
+    return isinstance(one, list) and isinstance(other, list) and _sorted(one) == _sorted(other)
 
 
-def _ordered(entry: object) -> object:
-    return sorted(entry.items()) if isinstance(entry, Mapping) else entry
+def _sorted(entries: Sequence[object]) -> list[str]:
+    """As JSON, which is what the API server gave: there a word of an enum is plain text."""
+    return sorted(json.dumps(entry, sort_keys=True) for entry in entries)
 
 
 def _condition(fact: Fact, before: Mapping[str, Any], generation: int, now: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ Invariants:
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -29,7 +29,7 @@ from turnout_operator.picture import NodeFacts, Picture, Reached
 from turnout_operator.placement import InCluster
 from turnout_operator.readings import Reading
 from turnout_operator.routers import RouterPod, ended_of, routers_of
-from turnout_operator.state import Issued, Kept, document
+from turnout_operator.state import Issued, Kept, Texts, same
 from turnout_operator.statuses import Manifest, StatusWrite
 
 
@@ -52,10 +52,6 @@ class Observed:
     """By URL: what came of telling routers, as far as this process told any."""
     readings: Mapping[str, Reading] = field(default_factory=dict)
     """By URL: what routers say, as far as this process asked any."""
-    refused: Mapping[ChildKey, str] = field(default_factory=dict)
-    """Objects that routers need and the API server did not take, and what it said."""
-    resting: AbstractSet[Key] = frozenset()
-    """Objects of whose status only what was declared is written: it changed too often (`damping`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +66,60 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of writing objects and telling routers."""
+
+    reached: Mapping[str, Reached] = field(default_factory=dict)
+    """By URL."""
+    readings: Mapping[str, Reading] = field(default_factory=dict)
+    """By URL: what routers say."""
+    refused: Mapping[ChildKey, str] = field(default_factory=dict)
+    """Objects that routers need and the API server did not take, and what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What statuses follow from, but for what comes of the plan."""
+
+    manifests: Sequence[Manifest]
+    resolution: Resolution
+    issued: Mapping[str, Issued]
+    nodes: Mapping[str, NodeFacts]
+    children: Mapping[str, Sequence[Manifest]]
+    """Objects that each node needs."""
+    now: datetime
+
+    def facts(self, outcome: Outcome) -> dict[str, NodeFacts]:
+        """Of each node, with these."""
+        return {
+            name: replace(
+                node,
+                refused=tuple(_refused(name, self.children[name], outcome.refused)),
+                reached={url: outcome.reached.get(url) for url in node.reached},
+                readings={url: outcome.readings[url] for url in node.reached if url in outcome.readings},
+            )
+            for name, node in self.nodes.items()
+        }
+
+    def statuses(self, outcome: Outcome, resting: AbstractSet[Key] = frozenset()) -> tuple[StatusWrite, ...]:
+        """Those that say something else than the objects do. `resting`: objects of whose status only what was declared is
+        written: it changed too often (`damping`).
+        """
+        picture = Picture(self.resolution, self.issued, self.facts(outcome))
+        return tuple(statuses.statuses(self.manifests, picture, self.now, resting))
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """What a round writes, in this order."""
+    """What a round writes, in this order; then routers are told, and then statuses are written."""
 
     state: Kept | None
     """None = as remembered."""
     secrets: tuple[Mapping[str, Any], ...]
     delete: tuple[ChildKey, ...]
     apply: tuple[Manifest, ...]
-    statuses: tuple[StatusWrite, ...]
+    outlook: Outlook
+    """For statuses, which say what came of telling."""
     nudges: tuple[Told, ...]
     """Every router that can be reached; who was told already is for the caller to know."""
     known: Known
@@ -102,14 +143,33 @@ def master_names(objects: Iterable[Manifest], kept: Kept) -> list[str]:
     return sorted(declared | {n.name for n in accepted if n.spec.role is not Role.SLAVE and not n.spec.public_url})
 
 
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A judgement, and what it followed from."""
+
+    declared: Sequence[Declared]
+    placement: InCluster
+    kept: Kept
+    resolution: Resolution
+
+    def holds(self, declared: Sequence[Declared], placement: InCluster, kept: Kept) -> bool:
+        """Whether it would be the same of these."""
+        if self.kept is not kept or self.placement != placement or len(self.declared) != len(declared):
+            return False
+        return all(one is other for one, other in zip(self.declared, declared, strict=True))
+
+
 @dataclass(slots=True)
 class Memory:
     """What a round would work out again as the last one did. Without it a plan is the same, and takes longer."""
 
     declared: dict[tuple[object, ...], Declared] = field(default_factory=dict)
     """By what changes with the spec."""
-    bodies: dict[str, str] = field(default_factory=dict)
-    """Of configurations, by hash."""
+    contents: dict[str, deliver.Content] = field(default_factory=dict)
+    """By name of RouterNode."""
+    texts: tuple[Texts, Texts] = field(default_factory=lambda: (Texts(), Texts()))
+    """Of what is to be kept, and of what was."""
+    judged: _Judged | None = None
 
 
 def plan(
@@ -121,9 +181,10 @@ def plan(
     """Decide on everything. `pods`: how routers are run. `memory`: of the namespace; it is brought up to date."""
     memory = memory or Memory()
     manifests, declared, resolution = _judged(observed, memory, admin_writes=bool(pods.admin_role))
-    contents = {name: deliver.content_of(config, memory.bodies) for name, config in resolution.configs.items()}
-    memory.bodies = {content.hash: content.body for content in contents.values()}
-    contents = {name: content for name, content in contents.items() if not deliver.is_too_large(content)}
+    memory.contents = {
+        name: deliver.content_of(config, memory.contents.get(name)) for name, config in resolution.configs.items()
+    }
+    contents = {name: content for name, content in memory.contents.items() if not deliver.is_too_large(content)}
     issued = _issued(contents, observed.kept.routers, declared, int(now.timestamp()))
     configs = {
         name: resolution.configs[name].model_copy(update={"generation": issued[name].generation}) for name in contents
@@ -141,20 +202,20 @@ def plan(
             in_cluster=not node.spec.public_url,
             tellable=node.spec.token_secret_ref is not None,
             taken=tuple(map(str, (*_taken_secret(name, observed.secrets), *changed[name].taken))),
-            refused=tuple(_refused(name, children[name], observed.refused)),
             routers=tuple(routers.get(name, [])),
             ended=tuple(ended.get(name, [])),
-            reached={url: observed.reached.get(url) for url in urls[name]},
-            readings={url: observed.readings[url] for url in urls[name] if url in observed.readings},
+            reached=dict.fromkeys(urls[name]),
         )
         for name, node in nodes.items()
     }
+    outlook = Outlook(manifests, resolution, issued, facts, children, now)
+    facts = outlook.facts(Outcome(observed.reached, observed.readings))
     return Plan(
-        state=None if document(kept) == document(observed.kept) else kept,
+        state=None if same(kept, observed.kept, memory.texts) else kept,
         secrets=tuple(_secrets(nodes, contents, issued, observed.secrets)),
         delete=tuple(key for change in changed.values() for key in change.delete),
         apply=tuple(child for change in changed.values() for child in change.apply),
-        statuses=tuple(statuses.statuses(manifests, Picture(resolution, issued, facts), now, observed.resting)),
+        outlook=outlook,
         nudges=tuple(
             # a Standalone without a token has no cluster paths
             Told(node, configs[name], url, behind=(facts[name].runs(url) or 0) < issued[name].generation)
@@ -180,14 +241,17 @@ def _judged(
         (key := _spec_of(manifest)): memory.declared.get(key) or declare(_bare(manifest)) for manifest in manifests
     }
     memory.declared = declared
-    resolution = resolve(
-        list(declared.values()),
-        placement=InCluster(observed.previous_tokens, admin_writes=admin_writes),
-        generation=0,
-        last_accepted=observed.kept.last_accepted,
-        ledger=observed.kept.ledger,
-    )
-    return manifests, list(declared.values()), resolution
+    objects, placement = list(declared.values()), InCluster(observed.previous_tokens, admin_writes=admin_writes)
+    if memory.judged is None or not memory.judged.holds(objects, placement, observed.kept):
+        resolution = resolve(
+            objects,
+            placement=placement,
+            generation=0,
+            last_accepted=observed.kept.last_accepted,
+            ledger=observed.kept.ledger,
+        )
+        memory.judged = _Judged(objects, placement, observed.kept, resolution)
+    return manifests, objects, memory.judged.resolution
 
 
 def _urls(node: RouterNode, routers: Sequence[RouterPod]) -> list[str]:

@@ -7,7 +7,8 @@ only the second failure in a row is one.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,6 +18,7 @@ from pydantic import ValidationError
 from turnout_api.wire import NODE_PREFIX
 from turnout_operator.api import ApiError
 from turnout_operator.nudge import TokenOf
+from turnout_operator.picture import Reached
 from turnout_operator.plan import Told
 from turnout_operator.readings import Reading, Said, Unread, decode
 
@@ -24,6 +26,8 @@ INTERVAL_S: Final = 15.0
 _SOON_S = 0.5
 """After a router was told something: it has taken it by then."""
 _TIMEOUT = aiohttp.ClientTimeout(total=10)
+_PATIENCE_S = 1.0
+"""A round waits so long for what new routers say."""
 _AT_ONCE = 8
 _FAILURES = 2
 """In a row, until a router counts as not answering."""
@@ -75,6 +79,17 @@ class Reader:
         routers = self._routers.get(namespace, {})
         return {url: router.reading for url, router in routers.items() if router.reading is not None}
 
+    async def meet(self, namespace: str, reached: Mapping[str, Reached]) -> None:
+        """Ask those that took a configuration and were never asked, and wait a little: what a new router says belongs into
+        the statuses that are about to be written, and would be written a second time otherwise.
+        """
+        routers = self._routers.get(namespace, {})
+        new = [r for url, r in routers.items() if r.reading is None and url in reached and not reached[url].trouble]
+        if new:
+            with suppress(TimeoutError):  # it is asked again soon
+                async with asyncio.timeout(_PATIENCE_S):
+                    await self._read_all(new)
+
     async def run(self, interval_s: float = INTERVAL_S) -> None:
         """Until it is cancelled."""
         while True:
@@ -99,14 +114,17 @@ class Reader:
     async def read(self, namespace: str) -> bool:
         """Ask every router of the namespace. Whether anything is known differently than before."""
         before = self.readings(namespace)
+        await self._read_all(list(self._routers.get(namespace, {}).values()))
+        return self.readings(namespace) != before
+
+    async def _read_all(self, routers: Sequence[_Router]) -> None:
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def one(router: _Router) -> None:
             async with limit:
                 await self._read(router)
 
-        await asyncio.gather(*(one(router) for router in list(self._routers.get(namespace, {}).values())))
-        return self.readings(namespace) != before
+        await asyncio.gather(*map(one, routers))
 
     async def _read(self, router: _Router) -> None:
         told = router.told

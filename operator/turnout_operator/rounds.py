@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,7 @@ from turnout_operator.damping import Damper
 from turnout_operator.known import Known
 from turnout_operator.names import router_object
 from turnout_operator.nudge import Nudger
-from turnout_operator.plan import Memory, Observed, Plan, known_of, master_names, plan, token_references
+from turnout_operator.plan import Memory, Observed, Outcome, Plan, known_of, master_names, plan, token_references
 from turnout_operator.reader import Reader
 from turnout_operator.state import Kept
 from turnout_operator.statuses import StatusWrite
@@ -102,8 +102,6 @@ class Rounds:
         self._clock, self._reread_s = clock, reread_s
         self._secrets: dict[str, _Secrets] = {}
         self._memory: dict[str, Memory] = {}
-        self._refused: dict[str, dict[ChildKey, str]] = {}
-        """By namespace, of the last round."""
         self._now = now
         self._judged = judged
 
@@ -126,14 +124,8 @@ class Rounds:
         await self._nudger.tell(namespace, planned.nudges)
         if self._reader:
             self._reader.follow(namespace, planned.nudges)
-        self._refused[namespace] = writes.refused
-        # what came of writing and telling belongs into the statuses; all else is as it was a moment ago
-        after = replace(observed, reached=self._nudger.reached(namespace), refused=writes.refused)
-        if after == observed:
-            statuses = planned.statuses
-        else:
-            statuses = (await self._plan(namespace, replace(after, kept=planned.state or kept))).statuses
-        await self._say(namespace, statuses, writes)
+            await self._reader.meet(namespace, self._nudger.reached(namespace))
+        await self._say(namespace, await self._statuses(namespace, planned, writes.refused), writes)
         if planned.state is not None or writes.count:
             log.info("%s: wrote %s", namespace, writes)
         if writes.refusals:
@@ -165,8 +157,6 @@ class Rounds:
             pods=await self._api.pods(namespace) if nodes else [],
             reached=self._nudger.reached(namespace),
             readings=self._reader.readings(namespace) if self._reader else {},
-            refused=self._refused.get(namespace, {}),
-            resting=self._damper.resting(namespace, self._now().timestamp()),
         )
 
     async def _secrets_of(self, namespace: str, nodes: list[str]) -> dict[str, dict[str, Any]]:
@@ -182,6 +172,13 @@ class Rounds:
         """In a thread: with thousands of objects it takes a second, in which webhooks, probes and the Lease must go on."""
         memory = self._memory.setdefault(namespace, Memory())
         return await asyncio.to_thread(plan, observed, self._now(), self._pods, memory)
+
+    async def _statuses(self, namespace: str, planned: Plan, refused: Mapping[ChildKey, str]) -> Sequence[StatusWrite]:
+        """They say what came of writing and telling, so that each is written once for a change. Also in a thread."""
+        readings = self._reader.readings(namespace) if self._reader else {}
+        outcome = Outcome(self._nudger.reached(namespace), readings, refused)
+        resting = self._damper.resting(namespace, self._now().timestamp())
+        return await asyncio.to_thread(planned.outlook.statuses, outcome, resting)
 
     async def _deliver(self, namespace: str, planned: Plan, writes: _Writes) -> None:
         there = self._secrets[namespace].there

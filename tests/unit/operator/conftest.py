@@ -1,23 +1,32 @@
 """A namespace in memory: what `plan` says is carried out on it, as the API server would."""
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from turnout_api.resolve import declare, resolve
-from turnout_operator.children import RouterPods, key_of
+from turnout_api.resolve import Key, declare, resolve
+from turnout_operator.children import ChildKey, RouterPods, key_of
 from turnout_operator.injection import How, Injected, Nodes, inject
 from turnout_operator.placement import InCluster
-from turnout_operator.plan import Observed, Plan, plan
+from turnout_operator.plan import Observed, Outcome, Plan, plan
 from turnout_operator.readings import ModelSaid, NodeSaid, Said
 from turnout_operator.routerpod import RouterImage
 from turnout_operator.state import Kept
+from turnout_operator.statuses import StatusWrite
 
 Manifest = dict[str, Any]
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TOKEN = {"name": "token", "key": "token"}
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Plan):
+    """A plan, and the statuses that were written after it."""
+
+    statuses: tuple[StatusWrite, ...]
 
 
 class Namespace:
@@ -46,7 +55,14 @@ class Namespace:
         self.objects[kind, name] = {"kind": kind, "metadata": metadata, "spec": spec, "status": status}
         return self.objects[kind, name]
 
-    def round(self, *, how: RouterPods = RouterPods(), **observed: Any) -> Plan:  # noqa: B008 - frozen
+    def round(
+        self,
+        *,
+        how: RouterPods = RouterPods(),  # noqa: B008 - frozen
+        resting: frozenset[Key] = frozenset(),
+        refused: dict[ChildKey, str] | None = None,
+        **observed: Any,
+    ) -> Done:
         """Plan and carry out, a second later."""
         self.now += timedelta(seconds=1)
         self.observed = replace(self.observed, objects=list(self.objects.values()), **observed)
@@ -61,9 +77,12 @@ class Namespace:
             del children[key]
         children |= {key_of(child): child for child in planned.apply}
         self.observed = replace(self.observed, children=children)
-        for status in planned.statuses:
-            self.objects[status.key]["status"] = dict(status.body["status"])
-        return planned
+        statuses = planned.outlook.statuses(
+            Outcome(self.observed.reached, self.observed.readings, refused or {}), resting
+        )
+        for status in statuses:
+            self.objects[status.key]["status"] = json.loads(json.dumps(status.body["status"]))
+        return Done(*(getattr(planned, field.name) for field in fields(planned)), statuses)
 
     def status(self, kind: str, name: str) -> Manifest:
         return self.objects[kind, name]["status"]
