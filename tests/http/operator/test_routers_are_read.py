@@ -1,12 +1,14 @@
 """A router over a real socket is read with the cluster token; one that fails once keeps what it said."""
 
 import asyncio
+from dataclasses import replace
 
 import aiohttp
 import pytest
 
 from turnout_api.resources import RouterNode
 from turnout_operator.api import ApiError
+from turnout_operator.picture import Reached
 from turnout_operator.plan import Told
 from turnout_operator.reader import Reader
 from turnout_operator.readings import Said, Unread
@@ -89,6 +91,20 @@ async def test_of_a_router_that_was_told_something_new_it_is_unknown_what_it_run
 
     (said,) = reader.readings("test").values()
     assert said.generation is None
+
+
+async def test_a_router_that_took_its_first_configuration_is_asked_before_anything_is_said_of_it(cluster, reader):
+    one = told(await cluster.master())
+    other = replace(one, url="http://127.0.0.1:9")
+    reader.follow("test", [one, other])
+
+    await reader.meet("test", {one.url: Reached(0), other.url: Reached(0, "it refused")})
+    assert list(reader.readings("test")) == [one.url]
+
+    reader.token["is"] = "another-0123456789abcdef"
+    await reader.meet("test", {one.url: Reached(0)})
+    await reader.meet("test", {one.url: Reached(0)})
+    assert isinstance(reader.readings("test")[one.url], Said), "one that is known is not asked"
 
 
 async def test_a_router_that_is_gone_is_forgotten(cluster, reader):

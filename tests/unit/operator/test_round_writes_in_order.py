@@ -7,6 +7,7 @@ import pytest
 from turnout_operator import rounds as rounds_module
 from turnout_operator.api import ApiError, WritesRefused
 from turnout_operator.picture import Reached
+from turnout_operator.readings import Said
 from turnout_operator.rounds import Rounds
 from turnout_operator.state import Kept
 
@@ -96,6 +97,7 @@ def nudger():
     return Nudger()
 
 
+MASTER_URL = "http://master:8900"
 SECRETS = ["turnout-router-gpu-a", "turnout-router-gpu-b", "turnout-router-master"]
 STATUSES = ["status master", "status gpu-a", "status gpu-b"]
 
@@ -170,6 +172,33 @@ async def test_statuses_say_what_came_of_telling_and_are_written_once(api, nudge
     assert api.written == ["state", *SECRETS, *STATUSES]
     conditions = {c["type"]: c["status"] for c in api.statuses["gpu-a"]["status"]["conditions"]}
     assert conditions["Programmed"] == "True"
+
+
+class Reader:
+    """A master that is told runs what it was told from then on; before, it said that it runs an older one."""
+
+    def __init__(self) -> None:
+        self.said = {MASTER_URL: Said("master", generation=1, suspended={})}
+        self.met: list[list[str]] = []
+
+    def follow(self, _namespace, _routers) -> None:
+        self.said = {MASTER_URL: Said("master", generation=None, suspended={})}
+
+    async def meet(self, _namespace, reached) -> None:
+        self.met.append(sorted(reached))
+
+    def readings(self, _namespace):
+        return self.said
+
+
+async def test_what_a_router_said_before_it_was_told_is_not_said_of_it_after(api, nudger):
+    nudger.answers, reader = True, Reader()
+
+    await Rounds(api, nudger, reader=reader).run("test")
+
+    conditions = {c["type"]: c["reason"] for c in api.statuses["master"]["status"]["conditions"]}
+    assert conditions["Programmed"] == "Programmed"
+    assert reader.met == [["http://gpu-a:8900", "http://gpu-b:8900", MASTER_URL]]
 
 
 async def test_secrets_of_routers_are_read_once_in_an_interval(namespace, nudger):
