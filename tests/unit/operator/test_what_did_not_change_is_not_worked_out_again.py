@@ -8,7 +8,7 @@ import yaml
 
 from turnout_operator import plan as plan_module
 from turnout_operator.deliver import content_of
-from turnout_operator.plan import Memory, Plan, plan
+from turnout_operator.plan import Memory, Outcome, Plan, plan
 from turnout_operator.state import Texts, document, dump, load
 
 
@@ -42,7 +42,7 @@ def edits(namespace: Any) -> Any:
 
 def said(planned: Plan) -> tuple[object, ...]:
     state = planned.state and document(planned.state)
-    statuses = [status.body for status in planned.outlook.statuses({}, {})]
+    statuses = [status.body for status in planned.outlook.statuses(Outcome())]
     return state, planned.secrets, [told.config for told in planned.nudges], statuses
 
 
