@@ -212,11 +212,11 @@ def _fields(part: type[Part]) -> Iterator[tuple[str, str, Any]]:
         yield other.get(name, name.rstrip("_")), info.alias or name, info.annotation
 
 
-def _part_of(annotation: Any) -> type[Part] | None:  # noqa: ANN401
+def _part_of(annotation: Any) -> type[Part] | None:  # noqa: ANN401 - of a type nothing more is known
     return next((leaf for leaf in _leaves(annotation) if isinstance(leaf, type) and issubclass(leaf, Part)), None)
 
 
-def _leaves(annotation: Any) -> Iterator[Any]:  # noqa: ANN401
+def _leaves(annotation: Any) -> Iterator[Any]:  # noqa: ANN401 - of a type nothing more is known
     """The alternatives of a union, without what only annotates; a list or dict is one."""
     origin = get_origin(annotation)
     if origin is Annotated:
@@ -228,7 +228,7 @@ def _leaves(annotation: Any) -> Iterator[Any]:  # noqa: ANN401
         yield annotation
 
 
-def _inner(annotation: Any) -> Any:  # noqa: ANN401
+def _inner(annotation: Any) -> Any:  # noqa: ANN401 - of a type nothing more is known
     """The type of what a list or a map holds."""
     for leaf in _leaves(annotation):
         if get_origin(leaf) in (list, dict):
@@ -236,7 +236,7 @@ def _inner(annotation: Any) -> Any:  # noqa: ANN401
     return None
 
 
-def _pascal(value: Any, annotation: Any) -> Any:  # noqa: ANN401
+def _pascal(value: Any, annotation: Any) -> Any:  # noqa: ANN401 - of a type nothing more is known
     """`cache-affinity` → `CacheAffinity`, where a word of ours is meant; `CacheAffinity` is taken too."""
     for kind in (Action, Policy):
         if kind in _leaves(annotation) and isinstance(value, str):

@@ -115,7 +115,7 @@ class Local:
         self._state = await asyncio.to_thread(StateFolder.open, self.folder / "state")
         self.cluster = await asyncio.to_thread(LocalCluster, self._state, [self.manifest], 0)
         self._inside = InProcess()
-        self.cluster._supervisor = self._inside  # type: ignore[assignment]
+        self.cluster._supervisor = self._inside  # type: ignore[assignment]  # a stand-in
         await self.cluster.start()
 
     async def stop(self) -> None:
