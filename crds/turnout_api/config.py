@@ -396,6 +396,8 @@ class RouterConfig(_Section):
     backend: BackendSection = BackendSection()
     names: dict[str, list[str]] = {}
     """Identity hashes of each public ID in the order first seen: the first keeps the bare name (see `identity`)."""
+    retired_names: list[str] = []
+    """Names that were given out and that no node has now. A client that asks for one gets 404, not 503."""
     frontends: list[FrontendConfig] = []
     pools: list[PoolConfig] = []
     links: list[LinkConfig] = []

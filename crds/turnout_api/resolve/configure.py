@@ -7,6 +7,7 @@ guardians those that name it. Everything is sorted by name, so that equal object
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from turnout_api import identity
 from turnout_api.config import (
     AccessConfig,
     AdminConfig,
@@ -44,6 +45,7 @@ from turnout_api.resources import (
     SplitRecipe,
     Target,
 )
+from turnout_api.routing.catalog import named_models
 from turnout_api.vocabulary import Family, Role
 
 
@@ -62,7 +64,14 @@ def configure(
     for node in nodes:
         declared = whole | {"names": dict(ledger)} if node is master else _slice(whole, node.name)
         configs[node.name] = RouterConfig(generation=generation, **shared.node(node), **declared)
-    return configs
+    retired = _retired(configs, ledger)
+    return configs | {master.name: configs[master.name].model_copy(update={"retired_names": retired})}
+
+
+def _retired(configs: Mapping[str, RouterConfig], ledger: identity.Ledger) -> list[str]:
+    """Names that the ledger keeps only so that nobody else gets them."""
+    live = {name for name, _, _ in named_models(configs, ledger)}
+    return sorted(set(identity.all_names(ledger)) - live)
 
 
 class _Shared:

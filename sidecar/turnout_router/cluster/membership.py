@@ -205,7 +205,7 @@ class MasterMembership:
             urls += self._resolved.get(entry, []) if entry.startswith(DNS_PREFIX) else [entry]
         taken = {frontend.model_name for frontend in self._config.frontends}
         taken |= {recipe.public_id for recipe in self._config.recipes}
-        self._registry.permit(urls, self._config.names, taken=taken)
+        self._registry.permit(urls, self._config.names, taken=taken, retired=self._config.retired_names)
         now = set(self._registry.urls())
         for url in before - now:
             self._on_gone(url)

@@ -70,14 +70,22 @@ class Registry:
     _local: Sequence[ModelRecord] = ()
     _given: identity.Ledger | None = None
     _taken: Collection[str] = ()
+    _retired: Collection[str] = ()
     _remembered: str | None = None
 
-    def permit(self, urls: Iterable[str], names: identity.Ledger, *, taken: Collection[str] = ()) -> None:
+    def permit(
+        self,
+        urls: Iterable[str],
+        names: identity.Ledger,
+        *,
+        taken: Collection[str] = (),
+        retired: Collection[str] = (),
+    ) -> None:
         """Take the URLs that may register and the names that the configuration gives; forget other URLs.
 
-        `taken` are names of frontend models and recipes.
+        `taken` are names of frontend models and recipes, `retired` those of models that are no longer declared.
         """
-        self._taken = taken
+        self._taken, self._retired = taken, retired
         wanted = [normalise(url) for url in urls]
         self._nodes = {url: self._nodes.get(url, Node(url)) for url in dict.fromkeys(wanted)}
         for public_id, hashes in names.items() if names != self._given else ():
@@ -230,7 +238,7 @@ class Registry:
         self.ledger = table.extend_ledger(identity.follow(self.ledger, self.holders, now), nodes, self._taken)
         self.holders |= now
         self._remembered = None
-        self.table = table.build(self.ledger, nodes)
+        self.table = table.build(self.ledger, nodes, self._retired)
 
 
 def _its_own(snapshot: Snapshot) -> Snapshot:

@@ -87,8 +87,11 @@ def extend_ledger(
     return identity.extend(ledger, seen, taken=taken)
 
 
-def build(ledger: identity.Ledger, nodes: Sequence[NodeModels]) -> RoutingTable:
-    """The table of what the nodes bring. The ledger must hold every model (`extend_ledger`)."""
+def build(ledger: identity.Ledger, nodes: Sequence[NodeModels], retired: Collection[str] = ()) -> RoutingTable:
+    """The table of what the nodes bring. The ledger must hold every model (`extend_ledger`).
+
+    What is `retired` counts as declared only while a node still brings it.
+    """
     found: dict[str, list[Endpoint]] = {}
     for node in nodes:
         for record in node.records:
@@ -102,7 +105,7 @@ def build(ledger: identity.Ledger, nodes: Sequence[NodeModels]) -> RoutingTable:
         )
         for name, endpoints in sorted(found.items())
     }
-    return RoutingTable(models, frozenset(identity.all_names(ledger)) | frozenset(models))
+    return RoutingTable(models, frozenset(identity.all_names(ledger)) - frozenset(retired) | frozenset(models))
 
 
 def _endpoint(node: NodeModels, record: ModelRecord) -> Endpoint:

@@ -136,6 +136,18 @@ def test_names_of_the_configuration_are_declared_before_any_node_brings_them(reg
     assert "later" not in registry.table.models
 
 
+def test_a_retired_name_is_declared_only_while_a_node_brings_it(registry: Registry) -> None:
+    names = {"gone": ["sha256:x"], "m": ["sha256:y", "sha256:z"]}
+    registry.permit([A], names, retired=["gone", "m-2"])
+    assert registry.table.declared == {"m"}
+    registry.on_registered(snapshot("a", A, record("a", "gone")), 0)
+    registry.permit([A], names, retired=["gone", "gone-2", "m-2"])
+    assert registry.table.declared == {"m", *registry.table.models}
+    assert len(registry.table.models) == 1
+    registry.permit([A], names)
+    assert registry.table.declared >= {"gone", "m", "m-2"}
+
+
 def test_a_model_that_is_edited_keeps_its_name_over_a_restart_too(registry: Registry) -> None:
     registry.on_registered(snapshot("a", A, record("a", "m")), 0)
     again = Registry(node_id="master", node="master")

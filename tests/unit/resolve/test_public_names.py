@@ -198,3 +198,13 @@ def test_a_model_that_is_given_another_public_id_leaves_its_old_number_to_nobody
     edited = identity.follow(ledger, {("gpu-a", "x"): ("m", "h1")}, {("gpu-a", "x"): ("other", "h2")})
 
     assert edited == ledger
+
+
+def test_a_name_that_no_node_has_any_more_is_retired_and_not_forgotten(make):
+    before = make.resolved(make.master(), make.node("gpu-a", {"id": "m"}), make.node("gpu-b", {"id": "n"}))
+    renamed = make.resolved(make.master(), make.node("gpu-a", {"id": "m", "publicID": "new"}), before=before)
+    back = make.resolved(make.master(), make.node("gpu-a", {"id": "m"}), before=renamed)
+
+    assert [each.configs["master"].retired_names for each in (before, renamed, back)] == [[], ["m", "n"], ["n", "new"]]
+    assert set(renamed.configs["master"].names) == {"m", "n", "new"}
+    assert renamed.configs["gpu-a"].retired_names == []
