@@ -117,8 +117,9 @@ def _print_table(owner: str, found: Sequence[Candidate]) -> None:
         )
     console.print(table, highlight=False)
     eligible = sum(one.eligible for one in found)
+    linked = sum(one.eligible and bool(one.linked) for one in found)
     console.print(
-        escape(f"{owner}: {eligible} of {len(found)} may be linked, {sum(bool(one.linked) for one in found)} are"),
+        escape(f"{owner}: {eligible} of {len(found)} may be linked, {linked} are"),
         highlight=False,
     )
 

@@ -35,7 +35,7 @@ class Candidate:
     acknowledge: str = ""
     """The hash that a link to it must carry in `acknowledgeDifferentWeights`; empty = none."""
     linked: str = ""
-    """Name of the link of this owner, helper and lane that is declared; empty = none."""
+    """Name of the link of this owner, helper and lane that is declared, the accepted one of several; empty = none."""
 
 
 def lanes_of(owner: Model) -> tuple[Lane, ...]:
@@ -52,7 +52,7 @@ def candidates(
     Raises LookupError, with what to do, when the owner is no model of a served node.
     """
     lender = _find(objects, resolution, owner)
-    linked = {_ends(link): link.name for link in _resources(objects, RoutingLink)}
+    linked = _links(objects, resolution)
     found = []
     for node, refused in _all_nodes(objects, resolution):
         helpers = [model for model in node.spec.models if (node.name, model.id) != (owner.node, owner.model)]
@@ -72,6 +72,12 @@ def candidates(
                 )
             )
     return tuple(sorted(found, key=_order))
+
+
+def _links(objects: Sequence[Declared], resolution: Resolution) -> dict[tuple[Lane, NodeModelRef, NodeModelRef], str]:
+    """Ends → the name of the link between them; what is served wins over what is only declared, then the first."""
+    served = (link for link in resolution.served.values() if isinstance(link, RoutingLink))
+    return {_ends(link): link.name for link in (*reversed([*_resources(objects, RoutingLink)]), *served)}
 
 
 def _problems(lane: Lane, owner: NodeModelRef, lender: Model, node: RouterNode, model: Model) -> Iterator[Problem]:

@@ -139,3 +139,21 @@ def test_of_several_namespaces_the_one_with_the_owner_is_meant_or_one_is_named(r
     assert run("--owner", "gpu-a/org/ff", "--namespace", "two", text=both).exit_code == 0
     apart = in_namespace("one") + "---" + in_namespace("two").replace("gpu-a", "gpu-x")
     assert run("--owner", "gpu-x/org/ff", text=apart).exit_code == 0
+
+
+LINK = CLUSTER.rpartition("---\n")[2]
+
+
+def test_of_two_links_between_the_same_ends_the_accepted_one_is_named(run):
+    twice = f"{CLUSTER}---\n{LINK.replace('name: a-to-b', 'name: once-more')}"
+    (other, _) = json.loads(run("--owner", "gpu-a/org/ff", "--output", "json", text=twice).stdout)["candidates"]
+
+    assert other["linked"] == "a-to-b"
+
+
+def test_a_link_that_may_not_be_is_named_and_not_counted(run):
+    wrong = f"{CLUSTER}---\n{LINK.replace('model: other', 'model: many').replace('a-to-b', 'to-many')}"
+    result = run("--owner", "gpu-a/org/ff", text=wrong)
+
+    assert "to-many" in result.stdout
+    assert "gpu-a/org/ff: 1 of 2 may be linked, 1 are" in result.stdout
