@@ -1,6 +1,6 @@
 """What an object sees of the others when it is judged: who is served, and which names exist."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -14,6 +14,8 @@ from turnout_api.resources.refusals import Path
 from turnout_api.vocabulary import Role
 
 _R = TypeVar("_R", bound=Resource)
+_SHOWN = 5
+"""Models of a node that a message names at most."""
 
 
 @dataclass(frozen=True)  # no slots: what is asked for by every object is computed once and cached
@@ -78,7 +80,9 @@ class World:
         models = self.nodes[node].spec.models
         local = next((m.id for m in models if m.public_id == model), None)
         hint = (
-            f": that is a public ID, its local ID is {local}" if local else did_you_mean(model, (m.id for m in models))
+            f": that is a public ID, its local ID is {local}"
+            if local
+            else did_you_mean(model, (m.id for m in models)) or _some_of([m.id for m in models])
         )
         return Problem(
             Reason.UNKNOWN_MODEL, f"RouterNode {node} has no model with the local ID {model}{hint}", (*path, "model")
@@ -88,6 +92,12 @@ class World:
         """The model with that local ID, where the node is served and lists it."""
         found = self.nodes.get(node)
         return next((m for m in found.spec.models if m.id == model), None) if found else None
+
+
+def _some_of(ids: Sequence[str]) -> str:
+    """Where no name is near: what there is."""
+    shown = ", ".join(ids[:_SHOWN]) + (" and others" if len(ids) > _SHOWN else "")
+    return f": its models are {shown}" if ids else ": it lists none"
 
 
 def world_of(

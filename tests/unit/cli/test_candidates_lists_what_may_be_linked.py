@@ -106,7 +106,12 @@ def test_one_lane_may_be_asked_for(run):
 
 @pytest.mark.parametrize(
     ("owner", "says"),
-    [("gpu-aa/org/ff", "did you mean gpu-a"), ("gpu-a/ff", "no model with the"), ("gpu-a", "NODE/MODEL")],
+    [
+        ("gpu-aa/org/ff", "did you mean gpu-a"),
+        ("gpu-a/ff", "no model with the"),
+        ("gpu-b/x", "other, many"),
+        ("gpu-a", "NODE/MODEL"),
+    ],
 )
 def test_an_owner_that_is_not_there_ends_with_2_and_says_what_to_do(run, owner, says):
     result = run("--owner", owner)
