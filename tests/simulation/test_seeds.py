@@ -44,6 +44,11 @@ KEPT = {
     ): "the watch and the router did not agree on whether a borrowed request that is refused on arrival postpones a restore",
     (Kind.MIXED, 10527, 50): "nobody was told that a load was broken off because its backend died",
     (Kind.MIXED, 102459, 50): "a model whose links came back heard answers from before they went",
+    (
+        Kind.MIXED,
+        302200,
+        50,
+    ): "the watch took what was answered to an earlier run of an owner for what its next one was told",
     (Kind.CROWDED, 360, 50): "the watch took a kept model that is brought up for the end of a run of borrowed work",
 }
 """(kind, seed, nodes at most) → what it had found."""

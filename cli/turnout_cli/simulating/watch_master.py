@@ -154,7 +154,7 @@ class MasterWatch:
             match effect:
                 case Answer(owner, seq, answer, instance):
                     self._check_answer(owner, seq, instance)
-                    self._says(owner, answer, granted, now)
+                    self._says(owner, answer, granted, now, hears=self._runs(owner, instance))
                     said = True
                 case Push(node, answer):
                     self._says(ModelRef(node, answer.model), answer, granted, now)
@@ -195,7 +195,14 @@ class MasterWatch:
             raise self._broken(f"{owner} is answered on {seq}, which it has not asked")
         self._answered[key] = max(seq, self._answered.get(key, 0))
 
-    def _says(self, owner: ModelRef, answer: LeaseAnswer, granted: set[_Pair], now: float) -> None:
+    def _runs(self, owner: ModelRef, instance: str) -> bool:
+        """Whether that run of the owner's process spoke last: what is answered to an earlier one reaches nobody."""
+        event = self._event.get(owner)
+        return event is None or not instance or event.instance == instance
+
+    def _says(
+        self, owner: ModelRef, answer: LeaseAnswer, granted: set[_Pair], now: float, *, hears: bool = True
+    ) -> None:
         if answer.epoch != self._epoch or answer.seq <= self._seq:
             raise self._broken(f"says {(answer.epoch, answer.seq)} after {(self._epoch, self._seq)}")
         self._seq = answer.seq
@@ -204,7 +211,8 @@ class MasterWatch:
         kinds = {lease.kind for lease in answer.leases}
         if len(answer.leases) > (1 if LeaseKind.PROBE in kinds else self._settings.max_helpers):
             raise self._broken(f"{owner} has {len(answer.leases)} leases; it may have {self._settings.max_helpers}")
-        self._told[owner] = _Told({lease.id: lease for lease in answer.leases}, now)
+        if hears:
+            self._told[owner] = _Told({lease.id: lease for lease in answer.leases}, now)
 
     def _check_lease(self, owner: ModelRef, lease: Lease, granted: set[_Pair]) -> None:
         pair, settings = (owner, lease.helper, lease.lane), self._settings
