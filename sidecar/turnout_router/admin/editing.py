@@ -4,6 +4,7 @@ Whoever says which version he means (`If-Match`, `version` in the body or in the
 does not means the newest, and the change is made on it again when another one came in between.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from turnout_router.admin.objects import Objects
 from turnout_router.admin.people import Person
 
 TRIES_ON_NEWEST = 5
+"""Against those who change it elsewhere: a manifest, the API server. Changes through one gateway come one after the other."""
 
 Edit = Callable[[StoredObject], dict[str, Any]]
 """From an object to the spec that it shall have."""
@@ -60,6 +62,7 @@ class Editor:
 
     def __init__(self, objects: Callable[[], Objects]) -> None:
         self._objects = objects
+        self._turn = asyncio.Lock()
 
     async def all(self, kind: Writable) -> list[StoredObject]:
         """Every object of a kind."""
@@ -79,6 +82,10 @@ class Editor:
 
     async def edit(self, meant: Meant, kind: Writable, name: str, edit: Edit) -> StoredObject:
         """Make a change on the version that is meant, or on the newest."""
+        async with self._turn:  # whoever keeps them makes one change at a time anyway
+            return await self._edit(meant, kind, name, edit)
+
+    async def _edit(self, meant: Meant, kind: Writable, name: str, edit: Edit) -> StoredObject:
         for last in (False,) * (TRIES_ON_NEWEST - 1) + (True,):
             stored = await self.find(kind, name)
             meant.check(stored)

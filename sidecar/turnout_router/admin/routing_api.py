@@ -146,7 +146,7 @@ class RoutingApi:
         index = request.match_info["index"]
 
         def without(targets: list[Any]) -> list[Any]:
-            if not index.isdecimal() or int(index) >= len(targets):
+            if index not in map(str, range(len(targets))):
                 raise NotFound(f"there is no target {index[:16]}: there are {len(targets)}, counted from 0")
             return [target for at, target in enumerate(targets) if at != int(index)]
 

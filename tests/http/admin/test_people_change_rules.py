@@ -75,8 +75,14 @@ async def test_a_target_is_a_model_or_a_pool(admin: Any, target: dict[str, Any])
     assert "either a provider_model_id or a model_pool_id" in refusal["error"]["message"]
 
 
-async def test_changes_of_two_people_at_once_are_both_there(admin: Any) -> None:
-    rules = [DENY | {"name": f"r{number}"} for number in range(4)]
+@pytest.mark.parametrize("index", ["-1", "1", "x", "٠", "9" * 5000])
+async def test_a_target_that_is_not_there_is_a_404(admin: Any, index: str) -> None:
+    await admin("POST", "/frontend-models/assistant/rules", LONG | {"targets": [{"provider_model_id": "cc11"}]})
+    assert (await admin("DELETE", f"/rules/assistant:long/targets/{index}"))[0] == 404
+
+
+async def test_changes_of_many_people_at_once_are_all_there(admin: Any) -> None:
+    rules = [DENY | {"name": f"r{number}"} for number in range(12)]
     done = await asyncio.gather(*(admin("POST", "/frontend-models/assistant/rules", rule) for rule in rules))
-    assert [status for status, _ in done] == [201] * 4
-    assert sorted(await names(admin)) == ["r0", "r1", "r2", "r3"]
+    assert [status for status, _ in done] == [201] * 12
+    assert set(await names(admin)) == {rule["name"] for rule in rules}
