@@ -58,6 +58,7 @@ _MEDIA_FIELDS = frozenset(
 """Fields that hold media or point at it: their length says nothing about tokens."""
 _OUTPUT_FIELDS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "n_predict")
 """Where a client says how long the answer may be; the last is llama.cpp's."""
+_ANSWERS_FIELDS = ("n", "best_of")
 _INSTRUCTIONS = ("system", "developer")
 """Roles that stand before a conversation."""
 
@@ -111,7 +112,13 @@ def asked_output_tokens(body: Mapping[str, object], *, ollama: bool = False) -> 
         stated = [options.get("num_predict")] if isinstance(options, dict) else []
     else:
         stated = [body.get(field) for field in _OUTPUT_FIELDS]
-    return max((count for value in stated if (count := _count(value)) is not None), default=None)
+    counts = [count for value in stated if (count := _count(value)) is not None]
+    return min(max(counts) * _answers(body), MAX_TOKENS) if counts else None
+
+
+def _answers(body: Mapping[str, object]) -> int:
+    """How many answers are written to one prompt, each of which may be that long."""
+    return max(1, *(_count(body.get(field)) or 1 for field in _ANSWERS_FIELDS))
 
 
 def _count(value: object) -> int | None:

@@ -31,6 +31,16 @@ def test_the_highest_of_several_fields_counts(fields):
     assert asked_output_tokens({small: 1, large: 900}) == asked_output_tokens({small: 900, large: 1}) == 900
 
 
+@pytest.mark.parametrize(
+    ("several", "answers"),
+    [({"n": 3}, 3), ({"n": "3"}, 3), ({"n": 2, "best_of": 4}, 4), ({"n": 0}, 1), ({"n": None}, 1)],
+)
+def test_several_answers_to_one_prompt_are_all_asked_for(several, answers):
+    assert asked_output_tokens({"max_tokens": 100, **several}) == 100 * answers
+    assert asked_output_tokens(several) is None
+    assert asked_output_tokens({"max_tokens": MAX_TOKENS, **several}) == MAX_TOKENS
+
+
 @pytest.mark.parametrize("written", [None, True, -1, -1.0, "-1", "", "many", "nan", float("nan"), -(10**400), [9], {}])
 def test_what_is_no_count_says_nothing(written):
     assert asked_output_tokens({"max_tokens": written}) is None
