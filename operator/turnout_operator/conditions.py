@@ -45,6 +45,7 @@ class Why(StrEnum):
     UNHEALTHY = "Unhealthy"
     UNREACHABLE = "Unreachable"
     NOT_SERVED = "NotServed"
+    BEING_DELETED = "BeingDeleted"
     NO_MASTER = "NoMaster"
     NOTHING_SERVES = "NothingServes"
     OWNER_UNAVAILABLE = "OwnerUnavailable"

@@ -20,7 +20,7 @@ from turnout_api.resolve import Declared, Key, Resolution, declare, resolve
 from turnout_api.resources import API_VERSION, RouterNode
 from turnout_api.vocabulary import Role
 from turnout_operator import deliver, statuses
-from turnout_operator.children import ChildKey, RouterPods, changes, is_ours, key_of, wanted
+from turnout_operator.children import ChildKey, RouterPods, changes, is_ours, key_of, left_behind, wanted
 from turnout_operator.children.wanted import Store
 from turnout_operator.injection import Nodes
 from turnout_operator.known import Known
@@ -82,6 +82,8 @@ class Outlook:
     """What statuses follow from, but for what comes of the plan."""
 
     manifests: Sequence[Manifest]
+    dying: Sequence[Manifest]
+    """Deleted, and held by a finalizer of somebody else's."""
     resolution: Resolution
     issued: Mapping[str, Issued]
     nodes: Mapping[str, NodeFacts]
@@ -106,7 +108,8 @@ class Outlook:
         written: it changed too often (`damping`).
         """
         picture = Picture(self.resolution, self.issued, self.facts(outcome))
-        return tuple(statuses.statuses(self.manifests, picture, self.now, resting))
+        said = statuses.statuses(self.manifests, picture, self.now, resting)
+        return (*said, *statuses.of_dying(self.dying, self.now))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +211,16 @@ def plan(
         )
         for name, node in nodes.items()
     }
-    outlook = Outlook(manifests, resolution, issued, facts, children, now)
+    dying = [manifest for manifest in observed.objects if _is_dying(manifest)]
+    outlook = Outlook(manifests, dying, resolution, issued, facts, children, now)
     facts = outlook.facts(Outcome(observed.reached, observed.readings))
     return Plan(
         state=None if same(kept, observed.kept, memory.texts) else kept,
         secrets=tuple(_secrets(nodes, contents, issued, observed.secrets)),
-        delete=tuple(key for change in changed.values() for key in change.delete),
+        delete=(
+            *left_behind({m["metadata"]["uid"] for m in dying}, observed.children),
+            *(key for change in changed.values() for key in change.delete),
+        ),
         apply=tuple(child for change in changed.values() for child in change.apply),
         outlook=outlook,
         nudges=tuple(
@@ -269,8 +276,12 @@ def _store(manifest: Manifest) -> Store | None:
 
 def _in_order_of_creation(objects: Iterable[Manifest]) -> list[Manifest]:
     """The living ones. An object that is being deleted is gone, whoever still holds a finalizer on it."""
-    living = [manifest for manifest in objects if not manifest["metadata"].get("deletionTimestamp")]
+    living = [manifest for manifest in objects if not _is_dying(manifest)]
     return sorted(living, key=lambda m: (m["metadata"]["creationTimestamp"], m["kind"], m["metadata"]["name"]))
+
+
+def _is_dying(manifest: Manifest) -> bool:
+    return bool(manifest["metadata"].get("deletionTimestamp"))
 
 
 def _spec_of(manifest: Manifest) -> tuple[object, ...]:

@@ -54,6 +54,23 @@ def statuses(
             yield StatusWrite(verdict.key, about | {"status": status}, said, declared)
 
 
+def of_dying(manifests: Iterable[Manifest], now: datetime) -> Iterator[StatusWrite]:
+    """Of objects that are deleted, and still there since somebody else has a finalizer on them."""
+    for manifest in manifests:
+        held = some(map(str, manifest["metadata"].get("finalizers") or []))
+        why = f"it is deleted, and routers are given nothing of it; it is held by {held}"
+        status = conditions.new_status(
+            manifest.get("status") or {},
+            (conditions.ready(Why.BEING_DELETED, why),),
+            generation=manifest["metadata"]["generation"],
+            now=now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            fields={},
+        )
+        if status is not None:
+            key = Key(manifest["kind"], manifest["metadata"]["name"])
+            yield StatusWrite(key, _about(manifest) | {"status": status})
+
+
 def _facts(verdict: Verdict, picture: Picture) -> Iterable[Fact | Unchanged]:
     yield conditions.accepted(verdict)
     served = verdict.key in picture.resolution.served

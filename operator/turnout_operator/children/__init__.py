@@ -11,7 +11,7 @@
 They belong to the RouterNode and go with it. A node with `publicURL` has a router elsewhere, and none of them.
 """
 
-from turnout_operator.children.changes import Changes, ChildKey, changes, is_ours, key_of
+from turnout_operator.children.changes import Changes, ChildKey, changes, is_ours, key_of, left_behind
 from turnout_operator.children.wanted import RouterPods, wanted
 
-__all__ = ["Changes", "ChildKey", "RouterPods", "changes", "is_ours", "key_of", "wanted"]
+__all__ = ["Changes", "ChildKey", "RouterPods", "changes", "is_ours", "key_of", "left_behind", "wanted"]

@@ -4,7 +4,7 @@ Invariants: what is there as wanted is not written; an object of somebody else's
 what cannot be had again, is never deleted.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -56,6 +56,12 @@ def changes(node: RouterNode, wanted: Iterable[Manifest], present: Mapping[Child
             delete.add(key_of(child))
         apply.append(child)
     return Changes(tuple(sorted(delete)), tuple(apply), taken)
+
+
+def left_behind(uids: Collection[str], present: Mapping[ChildKey, Manifest]) -> list[ChildKey]:
+    """What belongs to nodes that are being deleted while somebody else's finalizer holds them: the garbage collector waits for that."""
+    found = (key for key, child in present.items() if _owner_of(child) in uids and key.kind != _CLAIM)
+    return sorted(key for key in found if not present[key]["metadata"].get("deletionTimestamp"))
 
 
 def is_ours(child: Manifest) -> bool:

@@ -54,3 +54,22 @@ def test_with_its_namespace_after_the_operator_is_gone(objects, start, declared,
     gone = ("get", "namespace", objects.namespace, "--ignore-not-found", "-o", "name")
     until(lambda: not objects.cluster.kubectl(*gone).stdout, "the namespace did not go")
     objects.cluster.kubectl("create", "namespace", objects.namespace)  # which the fixture deletes
+
+
+def test_a_master_that_somebody_elses_finalizer_holds_makes_room_for_another(objects, start, manifests, until):
+    start(resync="1s")
+    objects.apply(*manifests.in_cluster())
+    until(lambda: objects.get("deployment", "turnout-router-master"), "the master has no Deployment")
+    hold = ("patch", "routernode", "master", "-n", objects.namespace, "--type=merge", "-p")
+    objects.cluster.kubectl(*hold, '{"metadata":{"finalizers":["example.com/theirs"]}}')
+    objects.cluster.kubectl("delete", "routernode", "master", "-n", objects.namespace, "--wait=false")
+
+    assert "example.com/theirs" in objects.condition("master", "Ready", "BeingDeleted")["message"]
+    until(lambda: not objects.get("deployment", "turnout-router-master"), "its router runs on")
+    other = manifests.master()
+    other["metadata"]["name"] = "other"
+    objects.apply(other)
+
+    assert objects.accepted("routernode", "other")["status"] == "True"
+    objects.cluster.kubectl(*hold, '{"metadata":{"finalizers":null}}')
+    until(lambda: not objects.get("routernode", "master"), "it did not go")

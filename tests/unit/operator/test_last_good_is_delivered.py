@@ -37,8 +37,21 @@ def test_an_object_that_is_being_deleted_is_gone(namespace):
 
     planned = namespace.round()
 
-    assert [status.key.name for status in planned.statuses] == ["master"], "its configuration lists one slave less"
+    names = [status.key.name for status in planned.statuses]
+    assert names == ["master", "gpu-b"], "the master's configuration lists one slave less"
     assert {told.node.name for told in planned.nudges} == {"master", "gpu-a"}
+
+
+def test_one_that_somebody_elses_finalizer_holds_says_so_once(namespace):
+    namespace.round()
+    held = {"deletionTimestamp": "2026-01-02T00:00:00Z", "finalizers": ["example.com/theirs"]}
+    namespace.objects["RouterNode", "gpu-b"]["metadata"] |= held
+    namespace.round()
+
+    assert namespace.round().statuses == ()
+    [ready] = namespace.status("RouterNode", "gpu-b")["conditions"]
+    assert (ready["type"], ready["status"], ready["reason"]) == ("Ready", "False", "BeingDeleted")
+    assert "example.com/theirs" in ready["message"]
 
 
 def test_a_configuration_that_no_secret_holds_is_kept_back_and_said(namespace, specs, monkeypatch):

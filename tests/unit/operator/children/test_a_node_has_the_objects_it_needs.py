@@ -135,6 +135,16 @@ def test_what_a_person_changed_by_hand_is_mended(in_cluster: Any) -> None:
     assert list(applied(in_cluster.round())) == ["Deployment turnout-router-master"]
 
 
+def test_a_node_that_somebody_elses_finalizer_holds_has_none_any_more(in_cluster: Any) -> None:
+    in_cluster.put_node("master", storeDir="/var/lib/turnout")
+    in_cluster.objects["RouterNode", "master"]["metadata"]["annotations"] = {"turnout.dev/store-size": "2Gi"}
+    in_cluster.round()
+    in_cluster.objects["RouterNode", "master"]["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
+
+    assert {str(key) for key in in_cluster.round().delete} == set(MASTERS), "all but the claim"
+    assert in_cluster.round().delete == ()
+
+
 def test_labels_that_a_person_took_off_come_back(in_cluster: Any) -> None:
     in_cluster.round()
     for child in in_cluster.observed.children.values():
