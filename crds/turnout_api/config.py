@@ -106,6 +106,8 @@ class ClusterConfig(_Section):
     offload_lent_stall_timeout: Duration = 180.0
     offload_decisions_retention: Duration = 2_592_000.0
     offload_decisions_max_rows: Annotated[int, Field(ge=1, le=100_000_000)] = 1_000_000
+    requests_retention: Duration = 2_592_000.0
+    requests_max_rows: Annotated[int, Field(ge=1000, le=1_000_000_000)] = 10_000_000
     offload_max_helpers: Annotated[int, Field(ge=1, le=64)] | None = None
     offload_borrowed_beyond_recall: Annotated[int, Field(ge=1, le=64)] | None = None
     offload_order: Annotated[OffloadOrder, _spelt(OffloadOrder)] | None = None

@@ -503,6 +503,10 @@ class Router:
             ("max_queue_depth", limits.max_queue_depth),
             ("max_queue_wait_seconds", limits.max_queue_wait),
             ("max_body_bytes", limits.max_body_bytes),
+            ("requests_retention_seconds", limits.requests_retention),
+            ("requests_max_rows", limits.requests_max_rows),
+            ("offload_decisions_retention_seconds", limits.offload_decisions_retention),
+            ("offload_decisions_max_rows", limits.offload_decisions_max_rows),
         ):
             yield Sample("turnout_limit", "The limits in force.", {"limit": name}, value)
 
@@ -520,6 +524,8 @@ def _limits(config: RouterConfig) -> Limits:
         decisions_s=cluster.offload_decisions_retention,
         decisions_rows=cluster.offload_decisions_max_rows,
         samples_s=cluster.scheduling_sample_window,
+        requests_s=cluster.requests_retention,
+        requests_rows=cluster.requests_max_rows,
     )
 
 

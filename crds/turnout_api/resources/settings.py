@@ -90,6 +90,10 @@ class Settings(Part):
     """Rows of the decision log older than this are deleted."""
     offload_decisions_max_rows: Annotated[int, Field(ge=1, le=100_000_000)] = 1_000_000
     """Rows of the decision log that are kept at most; the oldest go first."""
+    requests_retention: Annotated[float, Span("24h", "87600h")] = 2_592_000.0
+    """Records of requests older than this are deleted; usage is not known beyond it. A day at least: budgets are counted from them."""
+    requests_max_rows: Annotated[int, Field(ge=1000, le=1_000_000_000)] = 10_000_000
+    """Records of requests that are kept at most; the oldest go first."""
     offload_max_helpers: Annotated[int, Field(ge=1, le=64)] | None = None
     """Helpers that one owner may lend to at the same time, each with a lease of its own, priced on what the others leave.
     Default: Classic 1, Adaptive all that are linked."""

@@ -274,6 +274,11 @@ class Store:
                 "DELETE FROM offload_decisions WHERE rowid <= (SELECT max(rowid) FROM offload_decisions) - ?",
                 limits.decisions_rows,
             ),
+            ("DELETE FROM requests WHERE ts < ?", now - limits.requests_s),
+            (
+                "DELETE FROM requests WHERE rowid <= (SELECT max(rowid) FROM requests) - ?",
+                limits.requests_rows,
+            ),
             ("DELETE FROM samples WHERE ts < ?", now - limits.samples_s),
             (measured.FORGET_JOBS, now - limits.samples_s),
             (measured.FORGET_LOADS, now - limits.samples_s),

@@ -75,3 +75,7 @@ class Limits:
     """And the oldest beyond so many."""
     samples_s: float
     """Older samples go: no fit uses them."""
+    requests_s: float
+    """Older records of requests go."""
+    requests_rows: int
+    """And the oldest beyond so many."""

@@ -16,6 +16,8 @@ from turnout_router.store.decisions import COLUMNS, Question
 from turnout_router.store.records import Limits, SampleRecord
 from turnout_router.version import VERSION
 
+REQUESTS = {"requests_s": 86_400.0, "requests_rows": 1000}
+
 
 def lent(request_id: str = "r", **fields: object) -> DecisionRow:
     return DecisionRow(RowKind.DISPATCH, "lent", Outcome.LENT, Lane.TEXT, request_id=request_id, **fields)
@@ -58,7 +60,7 @@ async def test_the_newest_rows_that_match_are_the_answer() -> None:
 
 async def test_rows_are_forgotten_about_when_a_short_retention_ends() -> None:
     store = Store.open("")
-    store.limit(Limits(decisions_s=0.3, decisions_rows=100, samples_s=10))
+    store.limit(Limits(decisions_s=0.3, decisions_rows=100, samples_s=10, **REQUESTS))
     store.start()
     store.add_decision(lent(owner_node="o"))
     assert store.decisions(Question())
@@ -77,7 +79,7 @@ async def test_rows_that_are_too_old_or_too_many_are_forgotten_and_samples_with_
     for age in (20.0, 1.0):
         store.add_sample(sample(now - age))
     assert len(store.decisions(Question())) == 6
-    store.limit(Limits(decisions_s=50, decisions_rows=3, samples_s=10))
+    store.limit(Limits(decisions_s=50, decisions_rows=3, samples_s=10, **REQUESTS))
     store.start()
     async with asyncio.timeout(10):
         while len(store.measured(0.0, 0.0).jobs) > 1:  # noqa: ASYNC110 - the writer's next look has no event
