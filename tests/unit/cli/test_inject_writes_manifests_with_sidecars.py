@@ -67,6 +67,22 @@ def test_each_kind_gets_it_where_its_template_is(inject: Any, kind: str) -> None
     assert [(c["name"], c["image"]) for c in pod_spec(document)["initContainers"]] == [("turnout-router", "r:1")]
 
 
+def test_kinds_of_others_get_it_wherever_a_template_is_labelled(inject: Any) -> None:
+    plain = POD.replace("turnout.dev/node", "app")
+    groups = f"{{leaderTemplate: {POD}, workerTemplate: {plain}, more: [{POD}]}}"
+    text = f"apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {{name: a, namespace: gpus}}\nspec: {groups}"
+
+    [document] = yaml.safe_load_all(inject(text).stdout)
+
+    spec = document["spec"]
+    injected = [
+        "initContainers" in one["spec"] for one in (spec["leaderTemplate"], spec["workerTemplate"], *spec["more"])
+    ]
+    assert injected == [True, False, True]
+    wrong = inject(text.replace("gpu-a", "gpu-x"), code=1)
+    assert "LeaderWorkerSet a" in wrong.output
+
+
 def test_documents_stay_in_their_order_and_others_as_they_are(inject: Any) -> None:
     text = f"{OTHER}---\n{WORKLOADS['Deployment']}\n---\n{WORKLOADS['Job'].replace('turnout.dev/node', 'other')}\n"
 
