@@ -15,12 +15,15 @@ from turnout_router.access import Caller
 from turnout_router.admin.errors import BadInput, answer
 from turnout_router.admin.guard import PREFIX, Handler, read_object
 from turnout_router.admin.people import Person
+from turnout_router.gateway.models_api import DEFAULT_TAG
 from turnout_router.invalid import what_is_wrong
 
 if TYPE_CHECKING:
     from turnout_router.router import Router
 
 GATEWAY = Caller("", is_gateway=True)
+NOBODYS: Final = ("unknown_model", "no_model")
+"""Reasons for which it does not matter who asks."""
 LATEST: Final = 253_370_764_800.0
 """The year 9999, of which calendars of every time zone know the first day."""
 
@@ -66,9 +69,17 @@ class DryRunApi:
         except UnreadableRequest as error:
             raise BadInput(error.said) from None
         found = self._router.explain(facts, live=asked.live).as_data()
-        if caller is not None and facts.model and not caller.may_use(facts.model):
-            found |= {"candidates": [], "reason": "forbidden"}
+        if caller is not None and found["reason"] not in NOBODYS and not caller.may_use(self._declared(facts)):
+            found |= {"candidates": [], "denied": None, "reason": "forbidden"}
         return answer(200, found | {"live": asked.live})
+
+    def _declared(self, facts: Facts) -> str:
+        """The name that the request asks for, as it was declared: Ollama's clients put a tag behind it."""
+        chain = self._router.frontends.snapshot.find(facts.model, facts.path)
+        if chain is not None:
+            return chain.model_name
+        is_tagged = facts.path.startswith("/api/") and facts.model not in self._router.registry.table.declared
+        return facts.model.removesuffix(DEFAULT_TAG) if is_tagged else facts.model
 
     def _caller(self, asked: _Asked) -> Caller | None:
         """Who would call; None = no key has that name."""

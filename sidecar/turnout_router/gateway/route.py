@@ -102,11 +102,11 @@ async def route(router: "Router", asking: Asking, record: RequestRecord) -> Rout
 def _by_name(router: "Router", asking: Asking, record: RequestRecord) -> Routed:
     path, name = asking.path, asking.facts.model
     table = router.registry.table
-    model = table.models.get(name)
-    if model is None and path.api is ApiFamily.OLLAMA:
-        model = table.models.get(name.removesuffix(models_api.DEFAULT_TAG))
+    tagged = path.api is ApiFamily.OLLAMA and name not in table.declared
+    untagged = name.removesuffix(models_api.DEFAULT_TAG) if tagged else name
+    model = table.models.get(untagged)
     if model is None or not asking.caller.may_use(model.name):
-        raise _unusable(router, asking.caller, name, record)
+        raise _unusable(router, asking.caller, untagged if untagged in table.declared else name, record)
     needs = asking.needs
     served = able(model, needs, path)
     if not served:

@@ -90,14 +90,45 @@ async def test_what_is_no_request_is_a_400(admin: Any, asked: Any, message: str)
     assert message in refusal["error"]["message"]
 
 
-async def test_the_key_of_the_client_counts(gateway: Any, ann: Any, tmp_path: Any, until: Any) -> None:
-    eve = {"name": "eve", "keySha256": sha256(b"x").hexdigest(), "models": ["other"], "budgetMicrosPerDay": 10}
-    (tmp_path / "clients.yaml").write_text(yaml.safe_dump({"clients": [eve]}))
-    access = gateway.config.access.model_copy(update={"clients_file": str(tmp_path / "clients.yaml")})
-    assert await gateway.reconfigure(gateway.config.model_copy(update={"generation": 1, "access": access}))
-    await until(gateway.keys.clients)
+@pytest.fixture
+def eve(gateway: Any, tmp_path: Any, until: Any) -> Any:
+    """Let eve call these models, with the key `key-of-eve`."""
+
+    async def known(*models: str) -> None:
+        client = {"name": "eve", "keySha256": sha256(b"key-of-eve").hexdigest(), "models": list(models)}
+        (tmp_path / "clients.yaml").write_text(yaml.safe_dump({"clients": [client]}))
+        access = gateway.config.access.model_copy(update={"clients_file": str(tmp_path / "clients.yaml")})
+        assert await gateway.reconfigure(gateway.config.model_copy(update={"generation": 1, "access": access}))
+        await until(gateway.keys.clients)
+
+    return known
+
+
+async def test_the_key_of_the_client_counts(eve: Any, ann: Any) -> None:
+    await eve("other")
     async with ann.post("/admin/routing/dry-run", json={"client": "eve", "body": {"model": "m"}}) as response:
         told = await response.json()
     assert (told["candidates"], told["reason"]) == ([], "forbidden")
     async with ann.post("/admin/routing/dry-run", json={"body": {"model": "m"}}) as response:
         assert [c["model"] for c in (await response.json())["candidates"]] == ["m"]
+
+
+@pytest.mark.parametrize(
+    ("may", "model", "told"),
+    [
+        ("m", "m:latest", (None, 200)),
+        ("other", "m:latest", ("forbidden", 403)),
+        ("other", "nobodys:latest", ("unknown_model", 404)),
+    ],
+)
+async def test_it_says_forbidden_where_the_gateway_does(
+    eve: Any, ann: Any, may: str, model: str, told: tuple[str | None, int]
+) -> None:
+    await eve(may)
+    body = {"model": model, "messages": [{"role": "user", "content": "hi"}], "stream": False}
+    async with ann.post(
+        "/admin/routing/dry-run", json={"client": "eve", "path": "/api/chat", "body": body}
+    ) as response:
+        reason = (await response.json())["reason"]
+    async with ann.post("/api/chat", json=body, headers={"Authorization": "Bearer key-of-eve"}) as response:
+        assert (reason, response.status) == told
