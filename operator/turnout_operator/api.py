@@ -128,10 +128,8 @@ class Api:
 
     async def objects(self, namespace: str) -> list[dict[str, Any]]:
         """All objects of all kinds, each with its `kind`."""
-        found = []
-        for kind in KINDS:
-            found += [item | {"kind": kind} for item in await self._list(self._of_kind(namespace, kind))]
-        return found
+        lists = await asyncio.gather(*(self._list(self._of_kind(namespace, kind)) for kind in KINDS))
+        return [item | {"kind": kind} for kind, items in zip(KINDS, lists, strict=True) for item in items]
 
     async def read_state(self, namespace: str) -> tuple[Kept, str]:
         """What is remembered, and the resourceVersion to give back with `write_state`; empty = there is none."""
@@ -174,21 +172,20 @@ class Api:
 
         `roles`: it may give roles, so that it has the right to look for what it gave.
         """
-        found: dict[ChildKey, dict[str, Any]] = {}
-        for kind, (version, plural) in _CHILDREN.items():
-            if kind == "RoleBinding" and not roles:
-                continue
-            path = _path(version, namespace, plural)
-            labels = "" if kind == "Service" else f"app.kubernetes.io/managed-by={FIELD_MANAGER}"
-            items = await self._list(path, labels)
-            mine = {item["metadata"]["name"] for item in items}
-            for name in () if kind == "Service" else names:
-                if name not in mine:  # a list, as the operator has no right to get
-                    items += await self._list(path, fields=f"metadata.name={name}")
-            for item in items:
-                child = item | {"kind": kind, "apiVersion": version}
-                found[key_of(child)] = child
-        return found
+        kinds = [kind for kind in _CHILDREN if kind != "RoleBinding" or roles]
+        lists = await asyncio.gather(*(self._children_of(kind, namespace, names) for kind in kinds))
+        return {key_of(child): child for children in lists for child in children}
+
+    async def _children_of(self, kind: str, namespace: str, names: Iterable[str]) -> list[dict[str, Any]]:
+        version, plural = _CHILDREN[kind]
+        path = _path(version, namespace, plural)
+        labels = "" if kind == "Service" else f"app.kubernetes.io/managed-by={FIELD_MANAGER}"
+        items = await self._list(path, labels)
+        mine = {item["metadata"]["name"] for item in items}
+        for name in () if kind == "Service" else names:
+            if name not in mine:  # a list, as the operator has no right to get
+                items += await self._list(path, fields=f"metadata.name={name}")
+        return [item | {"kind": kind, "apiVersion": version} for item in items]
 
     async def apply_child(self, manifest: Mapping[str, Any]) -> None:
         """Server-side apply."""
@@ -210,7 +207,9 @@ class Api:
     async def pods(self, namespace: str) -> list[dict[str, Any]]:
         """Those labelled with a node, and those of masters."""
         path = _path("v1", namespace, "pods")
-        return await self._list(path, NODE_LABEL) + await self._list(path, f"{MASTER_LABEL},!{NODE_LABEL}")
+        labels = (NODE_LABEL, f"{MASTER_LABEL},!{NODE_LABEL}")
+        of_nodes, of_masters = await asyncio.gather(*(self._list(path, label) for label in labels))
+        return of_nodes + of_masters
 
     async def apply_status(self, namespace: str, key: Key, body: Mapping[str, Any]) -> None:
         """Server-side apply. Nothing is written when the object is gone, or another one by now."""

@@ -113,9 +113,18 @@ class Reader:
 
     async def read(self, namespace: str) -> bool:
         """Ask every router of the namespace. Whether anything is known differently than before."""
-        before = self.readings(namespace)
+        before = self._expected(namespace)
         await self._read_all(list(self._routers.get(namespace, {}).values()))
-        return self.readings(namespace) != before
+        return self._expected(namespace) != before
+
+    def _expected(self, namespace: str) -> dict[str, Reading]:
+        """Readings; a router that was told a configuration runs it, until it says otherwise: that it does is no news."""
+        found = self.readings(namespace)
+        for url, reading in found.items():
+            if isinstance(reading, Said) and reading.generation is None:
+                generation = self._routers[namespace][url].told.config.generation
+                found[url] = replace(reading, generation=generation)
+        return found
 
     async def _read_all(self, routers: Sequence[_Router]) -> None:
         limit = asyncio.Semaphore(_AT_ONCE)

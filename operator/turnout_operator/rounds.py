@@ -21,7 +21,7 @@ from turnout_operator.state import Kept
 from turnout_operator.statuses import StatusWrite
 
 _SAID_AT_ONCE = 8
-_SAYS_FOR_S = 1.0
+_SAYS_FOR_S = 0.3
 """A change waits no longer for statuses; so much is said between any two."""
 _NOT_ABOUT_IT = {0, 429, 503, 504}
 """Statuses with which the API server speaks of itself, not of the object that it does not take."""
@@ -71,6 +71,14 @@ class _Writes:
 
     def __str__(self) -> str:
         return ", ".join(f"{count} {what}" for what, count in self.done.items()) or "what it remembers"
+
+
+_Beside = tuple[dict[ChildKey, dict[str, Any]], list[dict[str, Any]]]
+"""Children and pods."""
+
+
+async def _nothing() -> _Beside:
+    return {}, []
 
 
 class Rounds:
@@ -148,16 +156,27 @@ class Rounds:
     async def _observe(self, namespace: str, objects: list[dict[str, Any]], kept: Kept) -> Observed:
         nodes = [manifest["metadata"]["name"] for manifest in objects if manifest["kind"] == "RouterNode"]
         masters = [router_object(name) for name in master_names(objects, kept)]
+        secrets, previous_tokens, (children, pods) = await asyncio.gather(
+            self._secrets_of(namespace, nodes),
+            self._api.with_previous(namespace, token_references(objects, kept)),
+            self._beside(namespace, masters) if nodes else _nothing(),
+        )
         return Observed(
             objects=objects,
             kept=kept,
-            secrets=await self._secrets_of(namespace, nodes),
-            previous_tokens=await self._api.with_previous(namespace, token_references(objects, kept)),
-            children=await self._api.children(namespace, masters, roles=bool(self._pods.admin_role)) if nodes else {},
-            pods=await self._api.pods(namespace) if nodes else [],
+            secrets=secrets,
+            previous_tokens=previous_tokens,
+            children=children,
+            pods=pods,
             reached=self._nudger.reached(namespace),
             readings=self._reader.readings(namespace) if self._reader else {},
         )
+
+    async def _beside(self, namespace: str, masters: list[str]) -> _Beside:
+        children, pods = await asyncio.gather(
+            self._api.children(namespace, masters, roles=bool(self._pods.admin_role)), self._api.pods(namespace)
+        )
+        return children, pods
 
     async def _secrets_of(self, namespace: str, nodes: list[str]) -> dict[str, dict[str, Any]]:
         """Those of routers. There may be hundreds, which only this operator writes: once in `reread_s` they are read."""

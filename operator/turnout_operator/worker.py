@@ -13,7 +13,7 @@ from turnout_operator.state import StateError
 
 QUIET_S = 0.2
 """`kubectl apply -f FOLDER` brings its objects one by one: a round begins once nothing came for so long."""
-_FIRST_BURST_S, _LONGEST_BURST_S = 1.0, 8.0
+_FIRST_BURST_S, _LONGEST_BURST_S = 1.0, 16.0
 """Or once things came for so long without a pause: twice as long with each round in which they go on."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 _LEAST_PAUSE_S = 1.0

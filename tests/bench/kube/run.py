@@ -26,7 +26,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import aiohttp
 import fleet
@@ -48,6 +48,20 @@ SETTLED_S, DEADLINE_S = 15.0, 600.0  # a round of 2,000 takes seconds on a busy 
 
 
 @dataclass(frozen=True, slots=True)
+class Cpu:
+    """Seconds of CPU time."""
+
+    operator: float
+    api: float
+    """API server and etcd."""
+    here: float
+    """This process: client, master, slave and sim-backend."""
+
+    def since(self, before: Self) -> Self:
+        return type(self)(self.operator - before.operator, self.api - before.api, self.here - before.here)
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """Of one number of resources; all in seconds."""
 
@@ -61,13 +75,21 @@ class Result:
     """Of each change, from the start of kubectl."""
     rest: list[float]
     """Of each change, from the end of kubectl."""
+    cpu: Cpu
+    """Of all changes."""
+    load: float
+    """Of the machine: processes that run or wait for a CPU, over the last minute."""
 
     def row(self) -> str:
         """Of the table."""
         p50, p95 = statistics.median(self.delays), statistics.quantiles(self.delays, n=20, method="inclusive")[-1]
         after = statistics.quantiles(self.rest, n=20, method="inclusive")[-1]
         numbers = f"{p50:.2f} | {p95:.2f} | {max(self.delays):.2f} | {after:.2f}"
-        return f"| {self.count:,} | {self.applied_s:.0f} | {self.rounds} | {self.writes_at_rest} | {numbers} |"
+        cpu = " | ".join(
+            f"{seconds / len(self.delays):.2f}" for seconds in (self.cpu.operator, self.cpu.api, self.cpu.here)
+        )
+        first = f"| {self.count:,} | {self.load:.0f} | {self.applied_s:.0f} | {self.rounds} | {self.writes_at_rest} |"
+        return f"{first} {numbers} | {cpu} |"
 
 
 class Quick(Router):
@@ -108,6 +130,8 @@ class Bench:
         self.environment, self.count, self.folder = environment, count, folder
         self.namespace = f"bench-{count}"
         self.health = free_port()
+        self.pid = 0
+        """Of the operator."""
         self.ports = {"master": free_port(), "gpu-0": free_port()}
 
     async def kubectl(self, *arguments: str, stdin: str = "") -> str:
@@ -124,14 +148,21 @@ class Bench:
             "apply", "-n", self.namespace, "-f", "-", stdin=yaml.dump_all(manifests, Dumper=yaml.CSafeDumper)
         )
 
-    def metric(self, series: str) -> float:
-        """Of the operator, in its one namespace."""
+    def cpu(self) -> Cpu:
+        """Spent up to now."""
+        folder = Path(self.environment["KUBE_RUN"]) / "pid"
+        api = (int((folder / name).read_text()) for name in ("kube-apiserver", "etcd"))
+        return Cpu(cpu_s(self.pid), sum(map(cpu_s, api)), time.process_time())
+
+    def metric(self, series: str, label: str = "") -> float:
+        """Of the operator; by default in its one namespace."""
+        label = label or f'namespace="{self.namespace}"'
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.health}/metrics") as answer:
                 text = answer.read().decode()
         except urllib.error.URLError:  # it starts
             return 0.0
-        pattern = re.escape(series) + r'\{[^}]*namespace="' + self.namespace + r'"[^}]*\} (\S+)'
+        pattern = re.escape(series) + r"\{[^}]*" + re.escape(label) + r"[^}]*\} (\S+)"
         return sum(float(value) for value in re.findall(pattern, text))
 
     async def until_settled(self) -> float:
@@ -141,7 +172,8 @@ class Bench:
         while time.monotonic() - since < SETTLED_S or not writes:
             if time.monotonic() > deadline:
                 raise RuntimeError("it does not come to rest")
-            now = await asyncio.to_thread(self.metric, "turnout_operator_writes_total")
+            # rounds count what they wrote when they end, and one of 2,000 statuses takes long
+            now = await asyncio.to_thread(self.metric, "turnout_operator_api_requests_total", 'method="PATCH"')
             if now != writes:
                 writes, since = now, time.monotonic()
                 rounds = await asyncio.to_thread(self.metric, "turnout_operator_rounds_total")
@@ -155,6 +187,7 @@ class Bench:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "turnout_operator", "--namespace", self.namespace, *health, env=self.environment
         )
+        self.pid = process.pid
         try:
             yield
         finally:
@@ -204,12 +237,15 @@ class Bench:
             for name in ("gpu-0", "master"):
                 down.push_async_callback((await self.router(name)).stop, drain_timeout_s=0)
             await self.until_settled()
+            cpu = self.cpu()
             delays = [await self.change(f"m-0-{number % 2}", urls["master"]) for number in range(1, changes + 1)]
+            cpu, load = self.cpu().since(cpu), os.getloadavg()[0]
             await self.until_settled()
-            rest = self.metric("turnout_operator_writes_total")
+            rest = self.metric("turnout_operator_api_requests_total", 'method="PATCH"')
             await asyncio.sleep(SETTLED_S)
-            rest = self.metric("turnout_operator_writes_total") - rest
-        return Result(self.count, applied, int(rounds), int(rest), [d for d, _ in delays], [r for _, r in delays])
+            rest = self.metric("turnout_operator_api_requests_total", 'method="PATCH"') - rest
+        after = [seconds for _, seconds in delays]
+        return Result(self.count, applied, int(rounds), int(rest), [d for d, _ in delays], after, cpu, load)
 
     async def change(self, target: str, master: str) -> tuple[float, float]:
         """Seconds from the start and from the end of kubectl."""
@@ -234,11 +270,18 @@ class Bench:
         raise RuntimeError(f"no request was decided to {target}")
 
 
+def cpu_s(pid: int) -> float:
+    """CPU time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def table(results: list[Result]) -> str:
     """For the page."""
     head = (
-        "| resources | `kubectl apply` of all, s | rounds for it | writes at rest | p50, s | p95, s | worst, s | p95 after kubectl's end, s |\n"
-        "|---|---|---|---|---|---|---|---|"
+        "| resources | load | `kubectl apply` of all, s | rounds for it | writes at rest | p50, s | p95, s | worst, s | "
+        "p95 after kubectl's end, s | CPU of a change, s: operator | API server and etcd | master and client |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|---|"
     )
     return "\n".join([head, *(result.row() for result in results)])
 

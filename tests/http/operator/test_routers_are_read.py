@@ -91,6 +91,20 @@ async def test_of_a_router_that_was_told_something_new_it_is_unknown_what_it_run
 
     (said,) = reader.readings("test").values()
     assert said.generation is None
+    assert await reader.read("test"), "it runs the old one"
+
+
+async def test_that_a_router_runs_what_it_was_told_is_no_news(cluster, reader):
+    router = await cluster.master()
+    reader.follow("test", [told(router)])
+    await reader.read("test")
+    await router.reconfigure(router.config.model_copy(update={"generation": 7}))
+
+    reader.follow("test", [told(router, 7)])
+
+    assert not await reader.read("test")
+    (said,) = reader.readings("test").values()
+    assert said.generation == 7
 
 
 async def test_a_router_that_took_its_first_configuration_is_asked_before_anything_is_said_of_it(cluster, reader):
