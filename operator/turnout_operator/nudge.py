@@ -15,6 +15,7 @@ import aiohttp
 from pydantic import ValidationError
 
 from turnout_api.resources.common import SecretKeyRef
+from turnout_api.vocabulary import Role
 from turnout_api.wire import NODE_PREFIX, ConfigAccepted
 from turnout_operator.picture import Reached
 from turnout_operator.plan import Told
@@ -25,8 +26,10 @@ _TELL_BEHIND_S = 30.0
 """One that says itself that it runs an older configuration: it started anew since, or took another one."""
 _AT_ONCE = 64
 """Routers told side by side: those that hang do not hold up the others."""
-PATIENCE_S = 1.0
-"""A round waits so long for routers to answer; the statuses that it writes say what came of it."""
+PATIENCE_S, MASTER_PATIENCE_S = 1.0, 5.0
+"""A round waits so long for routers to answer; the statuses that it writes say what came of it. Those of all objects say whether the
+master runs them: without its answer they would be written twice.
+"""
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +83,9 @@ class Nudger:
         running = {who: task for who, task in self._running.items() if who[0] == namespace}
         if running:
             await asyncio.wait(running.values(), timeout=PATIENCE_S)
+            masters = {_who(told) for told in routers if told.node.spec.role is not Role.SLAVE}
+            if answering := [task for who, task in running.items() if who in masters]:
+                await asyncio.wait(answering, timeout=MASTER_PATIENCE_S - PATIENCE_S)
             self._late |= {who for who in running if who in self._running}
 
     async def stop(self) -> None:

@@ -13,6 +13,8 @@ from turnout_operator.state import StateError
 
 QUIET_S = 0.2
 """`kubectl apply -f FOLDER` brings its objects one by one: a round begins once nothing came for so long."""
+_MANY, _QUIET_AFTER_MANY_S = 20, 1.0
+"""So many changes are no person's edit: what brings them pauses for longer than `QUIET_S` on a busy machine, and goes on."""
 _FIRST_BURST_S, _LONGEST_BURST_S = 1.0, 16.0
 """Or once things came for so long without a pause: twice as long with each round in which they go on."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
@@ -50,6 +52,8 @@ class Worker:
         self._quiet_s = quiet_s
         self._burst_s = _FIRST_BURST_S
         self._changed = asyncio.Event()
+        self._changes = 0
+        """Since the last round began."""
         self._good_at: float | None = None
         """When the last good round ended, or the first one began; None = no rounds now."""
         self._ended_at: float | None = None
@@ -59,6 +63,7 @@ class Worker:
     def wake(self) -> None:
         """Something changed."""
         self._changed.set()
+        self._changes += 1
 
     @property
     def pressing(self) -> bool:
@@ -85,6 +90,7 @@ class Worker:
         failures = 0
         while True:
             self._changed.clear()  # before the reading: what changes from here on is for the next round
+            self._changes = 0
             failures = 0 if await self._one() else failures + 1
             if failures:
                 least_s = max(_LEAST_PAUSE_S, self._asked_pause_s)
@@ -108,7 +114,7 @@ class Worker:
         while time.monotonic() < ends:
             self._changed.clear()
             try:
-                async with asyncio.timeout(self._quiet_s):
+                async with asyncio.timeout(self._quiet_s if self._changes < _MANY else _QUIET_AFTER_MANY_S):
                     await self._changed.wait()
             except TimeoutError:
                 self._burst_s = _FIRST_BURST_S

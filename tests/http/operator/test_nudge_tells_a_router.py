@@ -182,7 +182,8 @@ async def test_what_came_of_it_is_known_until_the_router_is_gone(at_peer, nudger
 
 
 async def test_a_router_that_does_not_answer_soon_holds_up_nobody_and_is_heard_later(at_peer, nudger, monkeypatch):
-    monkeypatch.setattr(nudge, "PATIENCE_S", 0.01)
+    for patience in ("PATIENCE_S", "MASTER_PATIENCE_S"):
+        monkeypatch.setattr(nudge, patience, 0.01)
     peer, config = await at_peer(200, '{"generation": 7, "changed": true}')
     router = told(config, 7)
     peer.gate.clear()
@@ -196,3 +197,20 @@ async def test_a_router_that_does_not_answer_soon_holds_up_nobody_and_is_heard_l
     assert await nudger.late.get() == "test"
     assert nudger.reached("test") == {router.url: Reached(7)}
     assert peer.calls == 1
+
+
+async def test_a_master_is_waited_for_longer_since_all_statuses_say_what_it_runs(at_peer, nudger, monkeypatch):
+    monkeypatch.setattr(nudge, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(nudge, "MASTER_PATIENCE_S", 1000.0)
+    peer, config = await at_peer(200, '{"generation": 7, "changed": true}')
+    router = told(config, 7)
+    peer.gate.clear()
+
+    telling = asyncio.create_task(nudger.tell("test", [router]))
+    while not peer.calls:  # noqa: ASYNC110 - the peer tells nobody that it was called
+        await asyncio.sleep(0)
+    assert not telling.done()
+    peer.gate.set()
+    await telling
+
+    assert nudger.reached("test") == {router.url: Reached(7)}

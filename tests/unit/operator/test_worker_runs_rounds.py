@@ -131,6 +131,23 @@ async def test_good_rounds_and_their_writes_are_counted():
         assert worker.writes == 2 * worker.rounds
 
 
+async def test_a_round_waits_longer_for_the_rest_of_many_changes_than_for_that_of_one(monkeypatch):
+    monkeypatch.setattr("turnout_operator.worker._MANY", 3)
+    for name in ("_QUIET_AFTER_MANY_S", "_FIRST_BURST_S"):
+        monkeypatch.setattr(f"turnout_operator.worker.{name}", NEVER_S)
+    rounds = Rounds()
+    async with running(rounds) as worker:
+        await rounds.reached(1)
+        worker.wake()
+        await rounds.reached(2)
+
+        for _ in range(3):
+            worker.wake()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert rounds.count == 2
+
+
 async def test_changes_that_do_not_end_are_no_reason_to_wait_for_ever():
     rounds = Rounds()
     worker = Worker("test", rounds.run, resync_s=NEVER_S, quiet_s=NEVER_S)
