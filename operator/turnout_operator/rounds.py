@@ -15,7 +15,7 @@ from turnout_operator.damping import Damper
 from turnout_operator.known import Known
 from turnout_operator.names import router_object
 from turnout_operator.nudge import Nudger
-from turnout_operator.plan import Memory, Observed, Outcome, Plan, known_of, master_names, plan, token_references
+from turnout_operator.plan import Memory, Observed, Outcome, Plan, Told, known_of, master_names, plan, token_references
 from turnout_operator.reader import Reader
 from turnout_operator.state import Kept
 from turnout_operator.statuses import StatusWrite
@@ -121,7 +121,10 @@ class Rounds:
         objects = await self._api.objects(namespace)
         if not objects and not version:
             self._judged(namespace, Known(read_at=began))
-            return 0  # nothing was ever declared here: nothing to remember
+            await self._follow(
+                namespace, ()
+            )  # there may have been routers, before the namespace went with all that was in it
+            return 0  # nothing is declared here: nothing to remember
         observed = await self._observe(namespace, objects, kept)
         planned = await self._plan(namespace, observed)
         self._judged(namespace, replace(planned.known, read_at=began))
@@ -129,9 +132,8 @@ class Rounds:
             await self._api.write_state(namespace, planned.state, version)
         writes = _Writes()
         await self._deliver(namespace, planned, writes)
-        await self._nudger.tell(namespace, planned.nudges)
+        await self._follow(namespace, planned.nudges)
         if self._reader:
-            self._reader.follow(namespace, planned.nudges)
             await self._reader.meet(namespace, self._nudger.reached(namespace))
         await self._say(namespace, await self._statuses(namespace, planned, writes.refused), writes)
         if planned.state is not None or writes.count:
@@ -191,6 +193,11 @@ class Rounds:
         """In a thread: with thousands of objects it takes a second, in which webhooks, probes and the Lease must go on."""
         memory = self._memory.setdefault(namespace, Memory())
         return await asyncio.to_thread(plan, observed, self._now(), self._pods, memory)
+
+    async def _follow(self, namespace: str, routers: Sequence[Told]) -> None:
+        await self._nudger.tell(namespace, routers)
+        if self._reader:
+            self._reader.follow(namespace, routers)
 
     async def _statuses(self, namespace: str, planned: Plan, refused: Mapping[ChildKey, str]) -> Sequence[StatusWrite]:
         """They say what came of writing and telling, so that each is written once for a change. Also in a thread."""

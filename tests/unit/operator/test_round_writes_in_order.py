@@ -16,7 +16,9 @@ class Api:
     """Gives a namespace's objects, notes what is written, and refuses what a test says."""
 
     def __init__(self, objects) -> None:
-        self._objects = objects
+        self.declared = objects
+        self.version = "1"
+        """Of the state; empty = there is none."""
         self.written: list[str] = []
         self.read: list[list[str]] = []
         """Of which nodes Secrets were read."""
@@ -25,10 +27,10 @@ class Api:
         self.refuses: dict[str, int] = {}
 
     async def read_state(self, _namespace):
-        return Kept(), "1"
+        return Kept(), self.version
 
     async def objects(self, _namespace):
-        return self._objects
+        return self.declared
 
     async def router_secrets(self, _namespace, nodes):
         self.read.append(nodes)
@@ -240,3 +242,30 @@ async def test_a_change_does_not_wait_for_statuses(namespace, nudger, monkeypatc
     assert await rounds.run("test") == 5
 
     assert [name for name in api.written if name in STATUSES] == STATUSES[:1]
+
+
+class Follower:
+    def __init__(self) -> None:
+        self.follows: list[str] = []
+
+    def follow(self, _namespace, routers) -> None:
+        self.follows = [told.node.name for told in routers]
+
+    async def meet(self, _namespace, _reached) -> None:
+        pass
+
+    def readings(self, _namespace):
+        return {}
+
+
+async def test_routers_of_a_namespace_that_went_with_all_that_was_in_it_are_asked_no_more(api, nudger):
+    reader = Follower()
+    rounds = Rounds(api, nudger, reader=reader)
+    await rounds.run("test")
+    assert sorted(reader.follows) == ["gpu-a", "gpu-b", "master"]
+
+    api.version = ""
+    api.declared.clear()
+    await rounds.run("test")
+
+    assert reader.follows == []
