@@ -18,6 +18,7 @@ import orjson
 from aiohttp import web
 
 from turnout_api.vocabulary import Lane
+from turnout_api.wire import NodeHealth
 from turnout_router.admin.documents import Document
 from turnout_router.admin.editing import Editor
 from turnout_router.admin.errors import answer
@@ -54,7 +55,17 @@ class SiteApi:
         return found
 
     async def _nodes(self, _request: web.Request, _person: Person) -> web.Response:
-        status = _plain(self._router.status())
+        said = self._router.status()
+        own = NodeHealth(
+            node_id=said.node_id,
+            node=self._router.node,
+            url="",
+            healthy=True,
+            last_seen_s=0.0,
+            version=said.version,
+            generation=said.generation,
+        )
+        status = _plain(said.model_copy(update={"nodes": [own, *said.nodes]}))
         models = status["models"]
         nodes = [
             {**node, "models": [model for model in models if model["node_id"] == node["node_id"]]}

@@ -22,9 +22,9 @@ async def test_nodes_that_are_down_are_listed_with_the_reason(boss: aiohttp.Clie
 
     assert response.status == 200
     assert shown["suspended_links"] == {}
-    assert [(node["healthy"], bool(node["reason"]), node["models"]) for node in shown["data"]] == [
-        (False, True, [])
-    ] * 2
+    own, *others = shown["data"]
+    assert (own["node"], own["healthy"]) == ("master", True)
+    assert [(node["healthy"], bool(node["reason"]), node["models"]) for node in others] == [(False, True, [])] * 2
 
 
 async def test_decisions_are_listed_and_nodes_that_do_not_answer_are_named(boss: aiohttp.ClientSession) -> None:
