@@ -1,6 +1,7 @@
 """A round writes the state first and stops when that is refused; what one object is refused does not hold up the others."""
 
 from contextlib import nullcontext
+from datetime import UTC, datetime
 
 import pytest
 
@@ -100,6 +101,8 @@ def nudger():
 
 
 MASTER_URL = "http://master:8900"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+"""Nothing is remembered here, so another second would be another generation."""
 SECRETS = ["turnout-router-gpu-a", "turnout-router-gpu-b", "turnout-router-master"]
 STATUSES = ["status master", "status gpu-a", "status gpu-b"]
 
@@ -205,7 +208,7 @@ async def test_what_a_router_said_before_it_was_told_is_not_said_of_it_after(api
 
 async def test_secrets_of_routers_are_read_once_in_an_interval(namespace, nudger):
     api, now = Api(list(namespace.objects.values())), [0.0]
-    rounds = Rounds(api, nudger, reread_s=60.0, clock=lambda: now[0])
+    rounds = Rounds(api, nudger, reread_s=60.0, clock=lambda: now[0], now=lambda: NOW)
 
     await rounds.run("test")
     now[0] = 59.0
@@ -220,7 +223,7 @@ async def test_secrets_of_routers_are_read_once_in_an_interval(namespace, nudger
 
 
 async def test_a_secret_that_was_refused_is_written_again(api, nudger):
-    rounds = Rounds(api, nudger, reread_s=60.0)
+    rounds = Rounds(api, nudger, reread_s=60.0, now=lambda: NOW)
     api.refuses[SECRETS[0]] = 403
     with pytest.raises(ApiError):
         await rounds.run("test")
