@@ -23,12 +23,15 @@ from turnout_api.resources import API_VERSION, CATEGORY, GROUP, KINDS, VERSION
 from turnout_api.resources.common import SecretKeyRef
 from turnout_operator.children import ChildKey, key_of
 from turnout_operator.names import FIELD_MANAGER, LABELS, MASTER_LABEL, NODE_LABEL, STATE_SECRET, router_secret
+from turnout_operator.rights import Rights, missing, used
 from turnout_operator.state import Kept, Texts, dump, load
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TIMEOUT_S = 30.0
 """A request without an answer for this long has failed. Lists of one namespace take well under a second."""
 _LONGEST_RETRY_AFTER_S = 60.0
+_BUSY_TRIES, _LONGEST_BUSY_S = 5, 10.0
+"""Of one request that the API server is too busy for (429), and how long it is waited for between two of them."""
 _AT_ONCE = 8
 """Requests side by side, where many of one kind are made."""
 _PAGE = 500
@@ -49,12 +52,14 @@ _CHILDREN = {
 class ApiError(Exception):
     """The API server refused, or was not reached."""
 
-    def __init__(self, status: int, message: str, retry_after_s: float = 0.0) -> None:
+    def __init__(self, status: int, message: str, retry_after_s: float = 0.0, *, said: bool = False) -> None:
         super().__init__(f"{status}: {message}" if status else message)
         self.status = status
         """0 = not reached."""
         self.retry_after_s = retry_after_s
         """What it asked for; 0 = nothing."""
+        self.said = said
+        """Somebody complained already: `Rights`, of one that is missing."""
 
 
 class WritesRefused(ApiError):
@@ -76,10 +81,12 @@ class Api:
     def __init__(
         self,
         client: ApiClient,
+        rights: Rights,
         may_write: Callable[[], bool] = lambda: True,
         states: dict[str, _State] | None = None,
     ) -> None:
         self._client = client
+        self._rights = rights
         self._may_write = may_write
         self.answers: Counter[tuple[str, int]] = Counter()
         """How often a method was answered with a status; 0 = not at all."""
@@ -87,19 +94,19 @@ class Api:
         """By namespace. Reading one of 2,000 objects anew takes a third of a second."""
 
     @classmethod
-    async def connect(cls) -> Self:
-        """With the service account of a pod, else with the current context of the kubeconfig."""
+    async def connect(cls, rights: Rights) -> Self:
+        """With the service account of a pod, else with the current context of the kubeconfig. `rights` hears what is refused."""
         configuration = Configuration()
         try:
             await _load_credentials(configuration)
         except credentials.ConfigException as error:
             raise ApiError(0, f"there are neither a pod's service account nor a usable kubeconfig: {error}") from error
         configuration.retries = False  # the worker of a namespace comes again by itself
-        return cls(ApiClient(configuration))
+        return cls(ApiClient(configuration), rights)
 
     def only_while(self, may_write: Callable[[], bool]) -> Self:
         """The same connection, that writes nothing when `may_write` says no."""
-        view = type(self)(self._client, may_write, self._states)
+        view = type(self)(self._client, self._rights, may_write, self._states)
         view.answers = self.answers
         return view
 
@@ -310,6 +317,17 @@ class Api:
     async def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, content_type: str = "application/json"
     ) -> dict[str, Any]:
+        """A busy API server did nothing, and says when to come again: a round of hundreds of requests does not begin anew for it."""
+        for _ in range(_BUSY_TRIES - 1):
+            try:
+                return await self._once(method, path, body, content_type)
+            except ApiError as error:
+                if error.status != 429 or not 0 < error.retry_after_s <= _LONGEST_BUSY_S:
+                    raise
+                await asyncio.sleep(error.retry_after_s)
+        return await self._once(method, path, body, content_type)
+
+    async def _once(self, method: str, path: str, body: Mapping[str, Any] | None, content_type: str) -> dict[str, Any]:
         if method != "GET" and not self._may_write():
             raise ApiError(0, "another operator may have the Lease by now: nothing is written")
         headers = {"Accept": "application/json", "Content-Type": content_type}
@@ -323,8 +341,14 @@ class Api:
             self.answers[method, 0] += 1
             raise ApiError(0, f"the API server was not reached: {error!r}") from error
         self.answers[method, answer.status] += 1
+        plain, _, _ = path.partition("?")
         if answer.status >= 400:
-            raise ApiError(answer.status, _message(text), _retry_after_s(answer.response.headers))
+            message = _message(text)
+            if answer.status == 403 and (right := missing(message, plain)) is not None:
+                self._rights.lacks(right)
+                raise ApiError(403, f"may not {right}", said=True)
+            raise ApiError(answer.status, message, _retry_after_s(answer.response.headers))
+        self._rights.has(used(method, plain, answer.status))
         decoded: dict[str, Any] = json.loads(text)
         return decoded
 

@@ -27,19 +27,19 @@ class Hearing:
         """Watching starts anew: nobody was silent yet."""
         self._heard = dict.fromkeys(self._heard, self._clock())
 
-    def heard(self, stream: Stream, refusal: str = "") -> None:
-        """The API server answered, with a refusal or something to watch, or something happened."""
+    def heard(self, stream: Stream, refusal: str = "", *, said: bool = False) -> None:
+        """The API server answered, with a refusal or something to watch, or something happened. `said`: somebody complained already."""
         if stream not in self._heard:
             return
         if not refusal:
             self._heard[stream] = self._clock()
         if refusal != self._trouble.get(stream, ""):
             self._trouble[stream] = refusal
-            if refusal:
+            if refusal and not said:
                 log.warning(
                     "%s of namespace %s cannot be watched, and is tried again: %s", stream[1], stream[0], refusal
                 )
-            else:
+            elif not refusal:
                 log.info("%s of namespace %s are watched again", stream[1], stream[0])
 
     def ages(self) -> dict[Stream, float]:

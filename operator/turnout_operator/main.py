@@ -34,6 +34,7 @@ from turnout_operator.leader import Leader
 from turnout_operator.metrics import Parts
 from turnout_operator.nudge import Nudger
 from turnout_operator.reader import INTERVAL_S, Reader
+from turnout_operator.rights import Rights
 from turnout_operator.rounds import Rounds
 from turnout_operator.watch import WATCH_S, streams, watch
 from turnout_operator.worker import Worker
@@ -168,7 +169,8 @@ def _give_up() -> None:
 
 
 async def _serve(options: Options, namespaces: Sequence[str]) -> None:
-    async with await Api.connect() as api, aiohttp.ClientSession() as session, AsyncExitStack() as down:
+    rights = Rights(everywhere=not namespaces)
+    async with await Api.connect(rights) as api, aiohttp.ClientSession() as session, AsyncExitStack() as down:
         leader = _leader(options, namespaces, api)
         judged: dict[str, Known] = {}
         reader = Reader(session, api.secret_value, lambda name: fleet.wake(name))  # noqa: PLW0108 - it comes below
@@ -203,7 +205,7 @@ async def _serve(options: Options, namespaces: Sequence[str]) -> None:
                     reading = reader.run(min(INTERVAL_S, options.resync_s))
                     looking = _complain_of_old_kinds(api)
                     async with fleet.running(), _running(reading, "reading of routers"), _running(looking, "kinds"):
-                        await watch(namespaces, fleet.wake, hearing, watch_s=options.watch_s)
+                        await watch(namespaces, fleet.wake, hearing, rights, watch_s=options.watch_s)
                 finally:  # another operator goes on: what this one knew gets old
                     await nudger.stop()
                     rounds.forget()

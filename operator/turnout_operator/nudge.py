@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from turnout_api.resources.common import SecretKeyRef
 from turnout_api.vocabulary import Role
 from turnout_api.wire import NODE_PREFIX, ConfigAccepted
+from turnout_operator.api import ApiError
 from turnout_operator.picture import Reached
 from turnout_operator.plan import Told
 
@@ -140,7 +141,10 @@ class Nudger:
     async def _post(self, told: Told) -> str:
         """What went wrong; empty = the router has this configuration or a newer one."""
         reference = told.node.spec.token_secret_ref
-        token = await self._token_of(told.node.namespace, reference) if reference else None
+        try:
+            token = await self._token_of(told.node.namespace, reference) if reference else None
+        except ApiError as error:
+            return f"its cluster token cannot be read: {error}"
         if not token:
             return "there is no cluster token under tokenSecretRef"
         try:

@@ -139,8 +139,7 @@ class Rounds:
         if planned.state is not None or writes.count:
             log.info("%s: wrote %s", namespace, writes)
         if writes.refusals:
-            first, count = writes.refusals[0], len(writes.refusals)
-            raise WritesRefused(first.status, f"{count} writes failed, the first with {first}", first.retry_after_s)
+            raise _together(writes.refusals)
         return (planned.state is not None) + writes.count
 
     def forget(self) -> None:
@@ -236,3 +235,10 @@ class Rounds:
                 self._damper.wrote(namespace, status.key, self._now().timestamp())
             for event in status.events:
                 await writes.wrote("Events", self._api.create_event(event))
+
+
+def _together(refusals: Sequence[ApiError]) -> WritesRefused:
+    """Of the first: of those that nobody complained of yet, if there are any."""
+    first = next((refusal for refusal in refusals if not refusal.said), refusals[0])
+    text = f"{len(refusals)} writes failed, the first with {first}"
+    return WritesRefused(first.status, text, first.retry_after_s, said=first.said)

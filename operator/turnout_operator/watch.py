@@ -24,6 +24,7 @@ from turnout_api.resources import GROUP, KINDS, VERSION
 from turnout_operator.api import SERVICE_ACCOUNT
 from turnout_operator.hearing import Hearing, Stream
 from turnout_operator.names import FIELD_MANAGER, MASTER_LABEL, NODE_LABEL
+from turnout_operator.rights import Rights, used
 from turnout_operator.routers import routers_of
 
 WATCH_S = 30.0
@@ -39,6 +40,8 @@ _STOP_S = 5.0
 log = logging.getLogger(__name__)
 
 _Seen = dict[tuple[str, str, str], tuple[object, ...]]
+_Ears = tuple[Hearing, Rights]
+"""Who is told what the API server answers."""
 Change = Callable[[str], None]
 """Gets the namespace of an object that came, changed or went."""
 
@@ -49,7 +52,9 @@ def streams(namespaces: Collection[str]) -> list[Stream]:
     return [(namespace, plural) for namespace in namespaces or ("",) for plural in plurals]
 
 
-async def watch(namespaces: Collection[str], on_change: Change, hearing: Hearing, *, watch_s: float = WATCH_S) -> None:
+async def watch(
+    namespaces: Collection[str], on_change: Change, hearing: Hearing, rights: Rights, *, watch_s: float = WATCH_S
+) -> None:
     """Watch until it is cancelled; no namespaces = all of them. `on_change` is called in the loop of the caller."""
     loop = asyncio.get_running_loop()
 
@@ -60,7 +65,7 @@ async def watch(namespaces: Collection[str], on_change: Change, hearing: Hearing
     told = ""
     while True:
         hearing.begin()
-        run = _Run(namespaces, changed, hearing, watch_s)
+        run = _Run(namespaces, changed, (hearing, rights), watch_s)
         try:
             await run.until_over(lambda: max(hearing.ages().values()) > _DEAD * watch_s)
         finally:
@@ -76,10 +81,10 @@ async def watch(namespaces: Collection[str], on_change: Change, hearing: Hearing
 class _Run:
     """kopf, from a start to its end."""
 
-    def __init__(self, namespaces: Collection[str], changed: Change, hearing: Hearing, watch_s: float) -> None:
+    def __init__(self, namespaces: Collection[str], changed: Change, ears: _Ears, watch_s: float) -> None:
         self.why = "nothing was heard of it any more"
         """It ended."""
-        self._options = (namespaces, changed, hearing, watch_s)
+        self._options = (namespaces, changed, ears, watch_s)
         self._look_s = min(1.0, watch_s / 10)
         self._stopping = threading.Event()
         self._over = asyncio.Event()
@@ -115,7 +120,7 @@ class _Run:
 
 
 async def _kopf(
-    namespaces: Collection[str], changed: Change, hearing: Hearing, watch_s: float, stopping: threading.Event
+    namespaces: Collection[str], changed: Change, ears: _Ears, watch_s: float, stopping: threading.Event
 ) -> None:
     # tasks that failed with the one that ended kopf: it says why
     asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
@@ -126,7 +131,7 @@ async def _kopf(
 
     try:
         await kopf.operator(
-            registry=_registry(unless_stopped, hearing),
+            registry=_registry(unless_stopped, ears),
             settings=_settings(watch_s),
             namespaces=namespaces,
             clusterwide=not namespaces,
@@ -139,7 +144,7 @@ async def _kopf(
         stopping.set()  # kopf waits for it in a thread, which must end too
 
 
-def _registry(on_change: Change, hearing: Hearing) -> kopf.OperatorRegistry:
+def _registry(on_change: Change, ears: _Ears) -> kopf.OperatorRegistry:
     """An explicit one: kopf's default is global, and logs in with whatever client it finds."""
     registry = kopf.OperatorRegistry()
     seen: _Seen = {}
@@ -154,7 +159,7 @@ def _registry(on_change: Change, hearing: Hearing) -> kopf.OperatorRegistry:
             seen.pop(kind, None)
 
     async def login(settings: kopf.OperatorSettings, **_: object) -> kopf.AiohttpSession | None:
-        return _login(settings, hearing)
+        return _login(settings, ears)
 
     for kind in KINDS.values():
         kopf.on.event(GROUP, VERSION, kind.plural, registry=registry, id="changed")(changed)
@@ -180,7 +185,7 @@ def _facts(event: kopf.RawEvent) -> tuple[tuple[str, str, str], str, tuple[objec
     return (body["kind"], namespace, metadata["name"]), namespace, news
 
 
-def _login(settings: kopf.OperatorSettings, hearing: Hearing) -> kopf.AiohttpSession | None:
+def _login(settings: kopf.OperatorSettings, ears: _Ears) -> kopf.AiohttpSession | None:
     """The same order as `Api.connect`. A session of our own, since kopf does not say when it asked and what it was answered."""
     if (SERVICE_ACCOUNT / "token").exists():
         found = kopf.login_with_service_account(settings=settings)
@@ -192,7 +197,7 @@ def _login(settings: kopf.OperatorSettings, hearing: Hearing) -> kopf.AiohttpSes
         connector=aiohttp.TCPConnector(limit=0, ssl=found.as_ssl_context()),
         headers=found.as_http_headers(),
         proxy=found.proxy_url,
-        trace_configs=[_trace(hearing)],
+        trace_configs=[_trace(*ears)],
     )
     return kopf.AiohttpSession(
         server=found.server,
@@ -202,14 +207,21 @@ def _login(settings: kopf.OperatorSettings, hearing: Hearing) -> kopf.AiohttpSes
     )
 
 
-def _trace(hearing: Hearing) -> aiohttp.TraceConfig:
+def _trace(hearing: Hearing, rights: Rights) -> aiohttp.TraceConfig:
     """Of each request to list or watch: that it was answered, or why it was not."""
 
     async def answered(_s: aiohttp.ClientSession, _c: SimpleNamespace, params: aiohttp.TraceRequestEndParams) -> None:
-        status = params.response.status
-        verb = "watch" if "watch" in params.url.query else "list"
-        why = f"the operator may not {verb} them" if status == 403 else params.response.reason
-        hearing.heard(_stream(params.url), f"{status}: {why}" if status >= 400 else "")
+        status, is_watch = params.response.status, "watch" in params.url.query
+        taken = used(params.method, params.url.path, status, watch=is_watch)
+        why = (
+            f"the operator may not {'watch' if is_watch else 'list'} them" if status == 403 else params.response.reason
+        )
+        if status == 403:
+            for right in taken:
+                rights.lacks(right)
+        elif status < 400:
+            rights.has(taken)
+        hearing.heard(_stream(params.url), f"{status}: {why}" if status >= 400 else "", said=status == 403)
 
     async def broke(
         _s: aiohttp.ClientSession, _c: SimpleNamespace, params: aiohttp.TraceRequestExceptionParams
@@ -246,6 +258,7 @@ def _settings(watch_s: float) -> kopf.OperatorSettings:
     settings.watching.connect_timeout = 10
     settings.networking.request_timeout = 30
     settings.networking.error_backoffs = _Backoffs()
+    settings.networking.enforce_retry_after = True  # a busy API server knows best
     # A task an object, which waits for another event before it ends: with kopf's 5 s of that, a list of 2,000 objects and a
     # limit that keeps it from making 2,000 tasks, what is changed first would be noticed after minutes.
     settings.queueing.worker_limit = 128

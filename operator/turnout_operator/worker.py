@@ -129,7 +129,7 @@ class Worker:
         except (ApiError, StateError) as error:
             self._asked_pause_s = error.retry_after_s if isinstance(error, ApiError) else 0.0
             self.completed += isinstance(error, WritesRefused)
-            self._failed(str(error))
+            self._failed(str(error), said=isinstance(error, ApiError) and error.said)
             return False
         except Exception as error:  # the border of the task: a round that fails on one object must not end all rounds
             log.exception("the round of %s failed", self.namespace)
@@ -144,8 +144,9 @@ class Worker:
         self._good_at = time.monotonic()
         return True
 
-    def _failed(self, trouble: str) -> None:
+    def _failed(self, trouble: str, *, said: bool = False) -> None:
+        """`said`: somebody complained already."""
         self.failed += 1
-        if trouble != self.trouble:
+        if trouble != self.trouble and not said:
             log.warning("the round of %s failed and is tried again: %s", self.namespace, trouble)
         self.trouble = trouble

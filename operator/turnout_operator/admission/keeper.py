@@ -67,7 +67,8 @@ class Keeper:
         try:
             await self.look()
         except (ApiError, ValueError, TypeError, LookupError) as error:
-            if str(error) != self._trouble:
+            said = isinstance(error, ApiError) and error.said
+            if str(error) != self._trouble and not said:
                 log.warning("the webhook's certificates cannot be kept, and are tried again: %s", error)
             self._trouble = str(error)
             return False

@@ -191,6 +191,18 @@ def until(probe: Any, complaint: str) -> Any:
     return found
 
 
+@pytest.fixture(scope="session")
+def until_of_the_session() -> Any:
+    """`until`, for what serves a module."""
+    return until
+
+
+@pytest.fixture(scope="session")
+def processes() -> Any:
+    """Makes an operator of the cluster, the namespace, the file of its log and its options; who made it stops it."""
+    return Operator
+
+
 @pytest.fixture(name="until")
 def until_fixture() -> Any:
     """`until`, for tests."""

@@ -4,6 +4,7 @@ import pytest
 from kubernetes.aio.config import kube_config
 
 from turnout_operator.api import Api, ApiError
+from turnout_operator.rights import Rights
 from turnout_operator.state import Issued, Kept, document
 
 FIRST = Kept(routers={"gpu-a": Issued(1, "sha256:aa")})
@@ -14,7 +15,7 @@ SECOND = Kept(routers={"gpu-a": Issued(2, "sha256:bb")})
 async def api(cluster, monkeypatch):
     # the client reads the variable KUBECONFIG when it is imported
     monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(cluster.kubeconfig))
-    async with await Api.connect() as found:
+    async with await Api.connect(Rights()) as found:
         yield found
 
 

@@ -8,6 +8,7 @@ import kopf
 import pytest
 
 from turnout_operator.hearing import Hearing
+from turnout_operator.rights import Rights
 from turnout_operator.watch import streams, watch
 
 
@@ -24,7 +25,7 @@ async def test_kopf_is_told_who_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(kopf, "operator", operator)
     monkeypatch.setattr(getpass, "getuser", nameless)
-    watching = asyncio.create_task(watch(["gpus"], lambda _namespace: None, Hearing(streams(["gpus"]))))
+    watching = asyncio.create_task(watch(["gpus"], lambda _namespace: None, Hearing(streams(["gpus"])), Rights()))
     async with asyncio.timeout(10):
         await called.wait()
     watching.cancel()
