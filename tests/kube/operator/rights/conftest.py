@@ -210,7 +210,7 @@ def stage(crds, release, processes, tmp_path_factory, until_of_the_session) -> I
     found.start = start
     objects = _cluster_of()
     crds.kubectl("apply", "--server-side", "-n", served, "-f", "-", stdin=yaml.safe_dump_all(objects))
-    found.operator = start("--lease-duration=2s", "--watch-renewal=2s", "--admin-role=turnout-admin")
+    found.operator = start("--lease-duration=4s", "--watch-renewal=2s", "--admin-role=turnout-admin")
     until_of_the_session(lambda: found.get("rolebindings", "turnout-router-master"), "the operator does not deliver")
     until_of_the_session(lambda: found.get("poddisruptionbudgets", "turnout-router-master"), "it does not deliver")
     yield found
@@ -341,6 +341,23 @@ class Needs:
 def _child(resource: str) -> str:
     """What the operator makes of it for the master."""
     return "master" if resource == "services" else "turnout-router-master"
+
+
+@pytest.fixture
+def admitting(stage: Stage) -> Iterator[Callable[[], Any]]:
+    """Starts an operator that keeps certificates, and never has the Lease: its Lease is one that the chart gives no right to."""
+    running = []
+
+    def admitting() -> Any:
+        webhook = f"turnout-{stage.system}"
+        options = [f"--webhook={webhook}", f"--validating-webhook={webhook}", "--webhook-secret=turnout-webhook"]
+        options += [f"--webhook-namespace={stage.system}", "--webhook-host=127.0.0.1", "--webhook-port=0"]
+        running.append(stage.start(*options, "--lease=of-another"))
+        return running[-1]
+
+    yield admitting
+    for operator in running:
+        operator.stop()
 
 
 @pytest.fixture
