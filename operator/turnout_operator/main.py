@@ -36,6 +36,7 @@ from turnout_operator.nudge import Nudger
 from turnout_operator.reader import INTERVAL_S, Reader
 from turnout_operator.rights import Rights
 from turnout_operator.rounds import Rounds
+from turnout_operator.tokens import Tokens
 from turnout_operator.watch import WATCH_S, streams, watch
 from turnout_operator.worker import Worker
 
@@ -173,8 +174,9 @@ async def _serve(options: Options, namespaces: Sequence[str]) -> None:
     async with await Api.connect(rights) as api, aiohttp.ClientSession() as session, AsyncExitStack() as down:
         leader = _leader(options, namespaces, api)
         judged: dict[str, Known] = {}
-        reader = Reader(session, api.secret_value, lambda name: fleet.wake(name))  # noqa: PLW0108 - it comes below
-        nudger = Nudger(session, api.secret_value, on_late=lambda name: fleet.wake(name))  # noqa: PLW0108 - as above
+        tokens = Tokens(api.secret_value)
+        reader = Reader(session, tokens, lambda name: fleet.wake(name))  # noqa: PLW0108 - it comes below
+        nudger = Nudger(session, tokens, on_late=lambda name: fleet.wake(name))  # noqa: PLW0108 - as above
         rounds = Rounds(
             api.only_while(lambda: leader.leads),
             nudger,

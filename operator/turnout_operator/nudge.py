@@ -8,18 +8,18 @@ anew since, with a mount that lags.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import aiohttp
 from pydantic import ValidationError
 
-from turnout_api.resources.common import SecretKeyRef
 from turnout_api.vocabulary import Role
 from turnout_api.wire import NODE_PREFIX, ConfigAccepted
 from turnout_operator.api import ApiError
 from turnout_operator.picture import Reached
 from turnout_operator.plan import Told
+from turnout_operator.tokens import TokenOf
 
 _TIMEOUT = aiohttp.ClientTimeout(total=10)
 _TELL_AGAIN_S = 300.0
@@ -33,9 +33,6 @@ master runs them: without its answer they would be written twice.
 """
 
 log = logging.getLogger(__name__)
-
-TokenOf = Callable[[str, SecretKeyRef], Awaitable[str | None]]
-"""(namespace, reference) → the cluster token; None = there is none."""
 
 
 _Who = tuple[str, str, str]

@@ -17,10 +17,10 @@ from pydantic import ValidationError
 
 from turnout_api.wire import NODE_PREFIX
 from turnout_operator.api import ApiError
-from turnout_operator.nudge import TokenOf
 from turnout_operator.picture import Reached
 from turnout_operator.plan import Told
 from turnout_operator.readings import Reading, Said, Unread, decode
+from turnout_operator.tokens import TokenOf
 
 INTERVAL_S: Final = 15.0
 _SOON_S = 0.5

@@ -100,7 +100,12 @@ class Quick(Router):
         super().__init__(here(config.model_dump_json(), folder, port))
 
     async def reconfigure(self, config: RouterConfig) -> bool:
-        return await super().reconfigure(here(config.model_dump_json(), self._folder, self._port))
+        # read anew for its paths, which are not in what is long
+        short = config.model_copy(update={"frontends": [], "pools": []})
+        found = here(short.model_dump_json(), self._folder, self._port)
+        return await super().reconfigure(
+            found.model_copy(update={"frontends": config.frontends, "pools": config.pools})
+        )
 
 
 def here(text: str, folder: Path, port: int) -> RouterConfig:
