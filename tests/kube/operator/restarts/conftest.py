@@ -39,7 +39,8 @@ class Between:
         self.silent_after: int | None = None
         """Events that a watch passes on; then it stays open and says nothing."""
         self.refuse: Callable[[Asked], int] = lambda _asked: 0
-        """The status that is answered instead; 0 = it is passed on. 429 asks to come again after a second."""
+        """The status that is answered instead; 0 = it is passed on. 429 asks to come again after `again_s`."""
+        self.again_s = 1
         self.expired = False
         """Watches ask for what the API server has forgotten."""
         self.after: Callable[[Asked], None] = lambda _asked: None
@@ -112,7 +113,9 @@ class Between:
                     "code": status,
                     "message": "the test says so",
                 }
-                return web.json_response(body, status=status, headers={"Retry-After": "1"} if status == 429 else {})
+                return web.json_response(
+                    body, status=status, headers={"Retry-After": str(self.again_s)} if status == 429 else {}
+                )
             return await self._pass(request, asked)
         except (aiohttp.ClientError, ConnectionError):
             return web.Response(status=502)

@@ -92,7 +92,7 @@ def test_a_watch_that_falls_silent_is_given_up(settled, between, objects, manife
 
 def test_a_busy_api_server_is_asked_again_when_it_says(objects, behind, between, manifests):
     objects.apply(*manifests.all())
-    refused = iter([429] * 20)
+    refused = iter([429] * 20)  # one after the other, each a second later: a start takes that many seconds
     between.refuse = lambda asked: 0 if "leases" in asked.path else next(refused, 0)
 
     operator = behind(*QUICK)
@@ -100,6 +100,36 @@ def test_a_busy_api_server_is_asked_again_when_it_says(objects, behind, between,
     assert objects.accepted("routinglink", "a-to-b")["status"] == "True"
     assert next(refused, None) is None
     assert "Traceback" not in operator.log()
+
+
+def test_a_start_over_200_objects_loses_none_to_a_busy_api_server(objects, behind, between, manifests):
+    names = [f"alias-{number:03d}" for number in range(200)]
+    objects.apply(*manifests.all(), *(manifests.ruled(name) for name in names))
+    between.again_s = 2
+    turns = iter([429, 0] * 20)  # a round that began anew at each would begin twenty times
+    between.refuse = lambda asked: 0 if "leases" in asked.path else next(turns, 0)
+
+    operator = behind(*QUICK)
+
+    assert objects.accepted("frontendmodel", names[-1])["status"] == "True"
+    assert next(turns, None) is None
+    assert {frontend["name"] for frontend in objects.config("master")["frontends"]} >= set(names)
+    assert "Traceback" not in operator.log()
+
+
+def test_a_server_that_refuses_everything_for_long_ends_nothing(settled, between, objects, manifests, until):
+    before = objects.config("gpu-a")
+    refused = iter([503] * 40)
+    between.refuse = lambda _asked: next(refused, 0)
+    between.cut()
+    until(lambda: "lost the Lease" in settled.log(), "it did not notice")
+    assert objects.config("gpu-a") == before
+
+    changed(objects, manifests)
+
+    assert next(refused, None) is None
+    assert settled.log().count("lost the Lease") == 1
+    assert "Traceback" not in settled.log()
 
 
 def test_kinds_that_come_later_are_waited_for(objects, behind, between, manifests, until):
