@@ -1,0 +1,63 @@
+"""Each right of the role that masters have, taken away: a 503 that names it, what is served goes on, and it works again with it."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+ROLE = "turnout-admin"
+VERBS = ("get", "list", "create", "update", "delete")
+MADE = {
+    "frontendmodels": (
+        "/frontend-models",
+        {"name": "assistant", "defaults": {"targets": [{"provider_model_id": "cc11"}]}},
+    ),
+    "modelpools": ("/model-pools", {"name": "assistant", "members": [{"provider_model_id": "cc11"}]}),
+}
+CHANGE = {
+    "frontendmodels": {"model_name": "helper"},
+    "modelpools": {"members": [{"provider_model_id": "qwen-vl"}]},
+}
+
+
+async def may(space: Any, verb: str, resource: str) -> bool:
+    account = f"--as=system:serviceaccount:{space.name}:turnout-router-master"
+    return (
+        await space.kubectl("auth", "can-i", verb, f"{resource}.turnout.dev", account, check=False)
+    ).strip() == "yes"
+
+
+async def give(space: Any, verbs: tuple[str, ...], resource: str) -> None:
+    """These alone, of this kind."""
+    rules = [{"apiGroups": ["turnout.dev"], "resources": [resource], "verbs": list(verbs)}]
+    await space.kubectl("patch", "role", ROLE, "--type=merge", "-p", json.dumps({"rules": rules}))
+    async with asyncio.timeout(30):
+        while [verb for verb in VERBS if await may(space, verb, resource)] != list(verbs):  # noqa: ASYNC110 - the API server is asked
+            await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("resource", MADE)
+async def test_each_right(admin: Any, space: Any, gateway: Any, resource: str) -> None:
+    path, body = MADE[resource]
+    one = f"{path}/assistant"
+    calls = {
+        "list": ("GET", path, None, 200),
+        "create": ("POST", path, body, 201),
+        "get": ("PATCH", one, CHANGE[resource], 200),
+        "update": ("PATCH", one, CHANGE[resource], 200),
+        "delete": ("DELETE", one, None, 204),
+    }
+    for verb, (method, where, sent, good) in calls.items():
+        served = gateway.router.config
+        await give(space, tuple(each for each in VERBS if each != verb), resource)
+
+        status, refusal = await admin(method, where, sent)
+
+        assert (verb, status) == (verb, 503)
+        assert f'cannot {verb} resource "{resource}"' in refusal["error"]["message"]
+        assert "give it the chart's role" in refusal["error"]["message"]
+        assert gateway.router.config == served
+        await give(space, VERBS, resource)
+        if verb != "get":  # `update` makes the change that `get` was refused
+            assert (await admin(method, where, sent))[0] == good
