@@ -9,12 +9,14 @@ import pytest
 
 from turnout_operator.admission.injector import Injector
 from turnout_operator.admission.keeper import Keeper, server_context
-from turnout_operator.admission.server import PATH, serve_admission
+from turnout_operator.admission.server import INJECT_PATH, VALIDATE_PATH, serve_admission
+from turnout_operator.admission.validator import Validator
 from turnout_operator.api import ApiError
 from turnout_operator.children import RouterPods
-from turnout_operator.injection import Nodes
+from turnout_operator.known import Known
 
 POD = {"metadata": {"labels": {}}, "spec": {"containers": [{"name": "c"}]}}
+WEBHOOKS = [("MutatingWebhookConfiguration", "hook"), ("ValidatingWebhookConfiguration", "hook")]
 REVIEW = {"request": {"uid": "u", "namespace": "gpus", "object": POD}}
 
 
@@ -34,8 +36,8 @@ class Api:
         version = str(int(manifest["metadata"].get("resourceVersion", "0")) + 1)
         self.kept = manifest | {"metadata": manifest["metadata"] | {"resourceVersion": version}}
 
-    async def trust(self, webhook, authorities):
-        assert webhook == "hook"
+    async def trust(self, kind, webhook, authorities):
+        assert (kind, webhook) in WEBHOOKS
         if self.away:
             raise ApiError(0, "away")
         self.trusted = authorities
@@ -53,23 +55,23 @@ async def webhook(api):
     context = server_context()
 
     async def nobody(_namespace):
-        return Nodes()
+        return Known()
 
     class Webhook:
         def __init__(self, port: int) -> None:
             self.clock = clock
             self.keeper = Keeper(
-                api, context, namespace="system", secret="certs", webhook="hook",
+                api, context, namespace="system", secret="certs", webhooks=WEBHOOKS,
                 names=("127.0.0.1",), now=lambda: clock["now"],
             )  # fmt: skip
-            self._url = f"https://127.0.0.1:{port}{PATH}"
+            self._url = f"https://127.0.0.1:{port}"
 
-        async def ask(self, trusted: str, body: object = REVIEW) -> tuple[int, str]:
+        async def ask(self, trusted: str, body: object = REVIEW, path: str = INJECT_PATH) -> tuple[int, str]:
             """Status and text; on a connection of its own."""
             verify = ssl.create_default_context(cadata=trusted) if trusted else ssl.create_default_context()
             async with (
                 aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=verify)) as session,
-                session.post(self._url, json=body) as answer,
+                session.post(self._url + path, json=body) as answer,
             ):
                 return answer.status, await answer.text()
 
@@ -77,8 +79,8 @@ async def webhook(api):
             """The certificate."""
             return await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port))
 
-    injector = Injector(["gpus"], RouterPods(), {}, nobody)
-    async with serve_admission(injector, context, host="127.0.0.1", port=0) as port:
+    injector, validator = Injector(["gpus"], RouterPods(), {}, nobody), Validator(["gpus"], {}, nobody)
+    async with serve_admission(injector, validator, context, host="127.0.0.1", port=0) as port:
         yield Webhook(port)
 
 
@@ -146,8 +148,9 @@ async def test_texts_that_are_no_certificates_are_replaced(api, webhook):
     assert (await webhook.ask(api.trusted))[0] == 200
 
 
+@pytest.mark.parametrize("path", [INJECT_PATH, VALIDATE_PATH])
 @pytest.mark.parametrize("body", [None, [], {}, {"request": {"uid": "u"}}])
-async def test_what_is_no_review_is_a_400(api, webhook, body):
+async def test_what_is_no_review_is_a_400(api, webhook, body, path):
     await webhook.keeper.look()
 
-    assert (await webhook.ask(api.trusted, body))[0] == 400
+    assert (await webhook.ask(api.trusted, body, path))[0] == 400
