@@ -58,7 +58,7 @@ imports: setup ## imports go one way: cli -> operator | sidecar -> crds
 	$(BIN)/lint-imports
 
 unit: setup llama kube ## the tests
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 3 --dist loadgroup
 
 bench: setup ## the gateway beside its peers, in one run; the table goes to docs/benchmarks.md
 	$(BIN)/python tests/bench/gateway.py

@@ -53,7 +53,15 @@ KINDS = {
 }
 """What the entries of a file are."""
 
-ONE_WORKER = ("tests/kube/node/", "tests/kube/", "tests/http/llama/", "tests/http/up/")
+ONE_WORKER = (
+    "tests/kube/node/",
+    "tests/kube/operator/rights/",
+    "tests/kube/operator/",
+    "tests/kube/",
+    "tests/http/llama/",
+    "tests/http/up/",
+)
+"""The first that fits. Tests of an operator mostly wait for it, so that a third worker on two cores is not too many."""
 
 
 class ByFolder(LoadScopeScheduling):
