@@ -38,6 +38,8 @@ def test_a_cluster_without_news_is_not_written_to(objects, start, manifests):
     objects.apply(*manifests.all(), manifests.link("bad", "gpu-a", "nobody"))
     operator = start()
     objects.accepted("routinglink", "bad")
+    for node in ("master", "gpu-a", "gpu-b"):
+        objects.condition(node, "Ready", "Unreachable")  # the last that becomes known: asked twice, with a pause
     before = operator.more_rounds(1)["writes"], objects.versions()
 
     after = operator.more_rounds(3)["writes"], objects.versions()

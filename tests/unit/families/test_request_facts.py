@@ -168,7 +168,8 @@ def test_audio_and_tools_are_seen():
         (OLLAMA, {"options": {"num_predict": -1}}, None),
         (OLLAMA, {"options": 3}, None),
         (CHAT, {"max_tokens": True}, None),
-        (CHAT, {"max_tokens": "9"}, None),
+        (CHAT, {"max_tokens": "9"}, 9),
+        (CHAT, {"max_tokens": "many"}, None),
         (CHAT, {}, None),
     ],
 )

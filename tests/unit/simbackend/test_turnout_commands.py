@@ -18,7 +18,7 @@ def test_a_command_has_its_own_help(name, capsys):
     with pytest.raises(SystemExit) as ended:
         app_for([name])([name, "--help"])
     assert ended.value.code == 0
-    assert f"{name} [OPTIONS]" in capsys.readouterr().out
+    assert f"{name} [" in capsys.readouterr().out
 
 
 def test_help_names_every_command_and_imports_none(capsys, monkeypatch):

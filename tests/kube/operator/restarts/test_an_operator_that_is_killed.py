@@ -54,7 +54,9 @@ def test_the_next_one_ends_where_it_would_have(objects, manifests, killed_after,
         operator.more_rounds(2)
         return objects.versions() == before
 
-    until(rests, "it goes on writing")  # what routers say becomes known after a while
+    for node in ("master", "gpu-a", "gpu-b"):
+        objects.condition(node, "Ready", "Unreachable")  # the last that becomes known: asked twice, with a pause
+    until(rests, "it goes on writing")
     assert rests()
     made = [
         asked for asked in killed_after.between.writes() if asked.method == "POST" and asked.path.endswith("/secrets")
