@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.timeout(
+    300
+)  # a control plane of its own, and four times helm, on a machine that has other work
 FIRST = Path(__file__).parent / "turnout-first.tgz"
 NODES = {
     "master": {"role": "Standalone", "tokenSecretRef": {"name": "t"}, "clients": {"secretRef": {"name": "c"}}},
@@ -57,7 +60,8 @@ def upgraded(fresh_cluster, helm, chart, tmp_path):
     release.before = release.uids()
     release.helm("upgrade", "turnout", str(later(chart, tmp_path)))
     yield release
-    fresh_cluster.kubectl("delete", "crd", "--all")
+    fresh_cluster.kubectl("delete", "routernodes", "--all", "-n", name)  # a definition without objects goes at once
+    fresh_cluster.kubectl("delete", "crd", "--all", "--timeout=100s")
     fresh_cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
 
 
