@@ -1,15 +1,19 @@
 """Generated chains and requests, decided by `decide`, by `turnout dry-run`, by `/admin/routing/dry-run`, and for real.
 
 Every chain of every world is in one cluster of `turnout up`, beside all the others, so it is started once. Offline each
-world is read by itself. `TURNOUT_SEED` chooses other ones; the seed and the request are in what fails. (Hypothesis draws near
-copies where nothing runs between two draws, so the dice are plain ones.)
+world is read by itself. `TURNOUT_SEED` chooses other ones; the seed and the request are in what fails.
+
+The chains are made by plain dice, as all must be there before the cluster starts, and what hypothesis draws without anything
+that runs in between are near copies. Each is asked its own request; then hypothesis searches requests over all of them.
 """
 
+import asyncio
 import json
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import redirect_stderr
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from random import Random
@@ -18,6 +22,8 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from turnout_api.manifests import read as read_manifests
@@ -319,18 +325,24 @@ async def gateway(cases: list[Case], up: Any, until: Any, backends: Any) -> Asyn
         yield found
 
 
-async def test_every_request_is_decided_alike_by_the_rules_the_command_the_admin_and_the_gateway(
-    cases: list[Case], gateway: Gateway, tmp_path: Path
-) -> None:
-    routing = routing_of_all(cases[0].files[0].parent)
-    seen = {"deny": 0, "jump": 0, "pool": 0, "nothing": 0, "defaults": 0, "rule": 0}
-    for number, case in enumerate(cases):
-        what = f"TURNOUT_SEED={SEED}, case {number} ({case.files[1].name}): {json.dumps(case.request)}"
-        rule, tag, outcome = decided(routing, case.request)
-        offline_said = by_command(case, tmp_path / "request.json")
-        idle = await gateway.dry_run(case.request)
-        now = await gateway.dry_run(case.request, live=True)
-        status, live_rule, live_model, body = await gateway.ask(case)
+@dataclass
+class Ways:
+    """All of them, side by side."""
+
+    routing: Routing
+    gateway: Gateway
+    scratch: Path
+    seen: Counter[str] = field(default_factory=Counter)
+    """How often a decision was of a kind."""
+
+    async def agree(self, case: Case) -> None:
+        """The assertions."""
+        what = f"TURNOUT_SEED={SEED}, {case.files[1].name}: {json.dumps(case.request)}"
+        rule, tag, outcome = decided(self.routing, case.request)
+        offline_said = by_command(case, self.scratch)
+        idle = await self.gateway.dry_run(case.request)
+        now = await self.gateway.dry_run(case.request, live=True)
+        status, live_rule, live_model, body = await self.gateway.ask(case)
 
         assert (offline_said["rule"], offline_said["tag"]) == (rule, tag), what
         assert without_away(offline_said) | {"live": False} == without_abilities(idle), what
@@ -346,9 +358,31 @@ async def test_every_request_is_decided_alike_by_the_rules_the_command_the_admin
         else:
             by_reason = {"nothing_serving": 503, "model_lacks_capability": 400}
             assert (by_reason[now["reason"]], "") == (status, live_model), f"{what}: {body}"
-        seen["deny"] += isinstance(outcome, int)
-        seen["jump"] += bool(idle["via"])
-        seen["pool"] += bool(idle["candidates"] and idle["candidates"][0]["pool"])
-        seen["nothing"] += idle["reason"] is not None
-        seen["defaults" if rule.endswith("/defaults") else "rule"] += 1
-    assert all(count >= CASES // 50 for count in seen.values()), f"too few of a kind to mean anything: {seen}"
+        self.seen["deny"] += isinstance(outcome, int)
+        self.seen["jump"] += bool(idle["via"])
+        self.seen["pool"] += bool(idle["candidates"] and idle["candidates"][0]["pool"])
+        self.seen["nothing"] += idle["reason"] is not None
+        self.seen["defaults" if rule.endswith("/defaults") else "rule"] += 1
+
+
+@pytest.mark.timeout(300)  # a thousand requests, each decided in five ways
+async def test_every_request_is_decided_alike_by_the_rules_the_command_the_admin_and_the_gateway(
+    cases: list[Case], gateway: Gateway, tmp_path: Path
+) -> None:
+    ways = Ways(routing_of_all(cases[0].files[0].parent), gateway, tmp_path / "request.json")
+    for case in cases:
+        await ways.agree(case)
+    kinds = ("deny", "jump", "pool", "nothing", "defaults", "rule")
+    assert all(ways.seen[kind] >= CASES // 50 for kind in kinds), f"too few of a kind to mean anything: {ways.seen}"
+
+    loop = asyncio.get_running_loop()
+
+    @settings(max_examples=CASES, derandomize=True)
+    @given(st.sampled_from(cases), st.randoms(use_true_random=False))
+    def search(of: Case, chance: Random) -> None:
+        request = a_request(chance)
+        body = {"model": of.request["body"]["model"], **request["body"]}
+        case = Case(of.files, request | {"body": body, "roles": []})
+        asyncio.run_coroutine_threadsafe(ways.agree(case), loop).result()
+
+    await asyncio.to_thread(search)  # hypothesis does not wait for what is asynchronous
