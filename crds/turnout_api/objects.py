@@ -69,3 +69,19 @@ class WriteRefusal(_Message):
     """Of a verdict, where it is one."""
     current: StoredObject | None = None
     """What is there instead of what was expected."""
+
+
+def unexpected(wish: ObjectWrite, current: StoredObject | None) -> WriteRefusal | None:
+    """Why a wish is not met whose author expected something else to be there; None = it may be."""
+    what = f"{wish.kind} {wish.name}"
+    if current is None:
+        if wish.expected or wish.spec is None:
+            return WriteRefusal(code="not_found", message=f"there is no {what}")
+        return None
+    if wish.expected == "":
+        return WriteRefusal(code="exists", message=f"{what} is there already", current=current)
+    if wish.expected is not None and wish.expected != current.version:
+        who = f" by {current.changed_by}" if current.changed_by else ""
+        message = f"{what} was changed{who} since it was read: read it again, and repeat the change on that"
+        return WriteRefusal(code="stale", message=message, current=current)
+    return None

@@ -136,7 +136,7 @@ async def _kopf(
             namespaces=namespaces,
             clusterwide=not namespaces,
             # kopf's own has the user's name in it, and the user of an image has none; the type is a str that kopf keeps to itself
-            identity=FIELD_MANAGER,  # type: ignore[arg-type]
+            identity=FIELD_MANAGER,  # type: ignore[arg-type] # as above
             standalone=True,  # peering is no leader election: `leader` is
             stop_flag=stopping,
         )

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from turnout_api.manifests import Manifest
-from turnout_api.objects import ObjectWrite, StoredObject, WriteRefusal
+from turnout_api.objects import ObjectWrite, StoredObject, WriteRefusal, unexpected
 from turnout_api.resolve import Key
 from turnout_api.resources import API_VERSION, KINDS
 from turnout_api.resources.common import DEFAULT_NAMESPACE
@@ -103,17 +103,8 @@ def changed_by(wish: ObjectWrite, manifests: Sequence[Manifest], changed: Change
 
 def check_expected(wish: ObjectWrite, current: StoredObject | None) -> None:
     """Raises Refused where another version is there than the one that was to be replaced."""
-    what = f"{wish.kind} {wish.name}"
-    if current is None:
-        if wish.expected or wish.spec is None:
-            raise Refused(WriteRefusal(code="not_found", message=f"there is no {what}"))
-        return
-    if wish.expected == "":
-        raise Refused(WriteRefusal(code="exists", message=f"{what} is there already", current=current))
-    if wish.expected is not None and wish.expected != current.version:
-        who = f" by {current.changed_by}" if current.changed_by else ""
-        message = f"{what} was changed{who} since it was read: read it again, and repeat the change on that"
-        raise Refused(WriteRefusal(code="stale", message=message, current=current))
+    if refusal := unexpected(wish, current):
+        raise Refused(refusal)
 
 
 def _document(wish: ObjectWrite, namespace: str) -> dict[str, Any]:

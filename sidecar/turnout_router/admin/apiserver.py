@@ -1,4 +1,4 @@
-"""The API server of the cluster, as the master asks it for what people change. A small client: four verbs on two kinds.
+"""The API server of the cluster, as the master asks it for what people change. A small client: five verbs on four kinds.
 
 Invariants: whatever keeps it from answering, or from meeting a request for reasons that the caller cannot mend (no permission,
 no such kind, overload), is `NotHere` and names what to do; `Answer` is what the caller has to judge himself.

@@ -15,14 +15,13 @@ Invariants: what somebody else wrote meanwhile is never put back; a change that 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from turnout_api.config import RouterConfig
-from turnout_api.objects import ObjectWrite, StoredObject, Writable
+from turnout_api.objects import ObjectWrite, StoredObject, Writable, unexpected
 from turnout_router.admin import resources
 from turnout_router.admin.apiserver import FIELD_MANAGER, Answer, ApiServer
-from turnout_router.admin.errors import BadInput, Exists, NotFound, NotHere, Stale, Unacceptable
-from turnout_router.admin.objects import served
+from turnout_router.admin.errors import BadInput, NotHere, Unacceptable
+from turnout_router.admin.objects import error_of, served
 from turnout_router.admin.resources import Manifest, path_of
 
 PAGE = 500
@@ -112,11 +111,12 @@ class _Change:
         """One try; False = somebody was in the way. Raises AdminError where the wish is not to be met."""
         before = self._before = await self._read()
         self._check(before)
-        if self.wish.spec is None:
-            done = await self._remove(before)
-        elif before is None:
+        if before is None:
             path = path_of(self.wish.kind, self._namespace)
             done = await self._write("POST", path, resources.created(self.wish, self._namespace, self._now()))
+        elif self.wish.spec is None:
+            self.there = None
+            done = await self._api.ask("DELETE", self._path, resources.only_as_it_is(before))
         elif before.get("spec") == self.wish.spec:
             self.there, self.changed, self.shows = before, False, False
             return True
@@ -128,12 +128,6 @@ class _Change:
         if not done.ok:
             raise self._refused(done)
         return True
-
-    async def _remove(self, there: Manifest | None) -> Answer:
-        if there is None:
-            raise NotFound(f"there is no {self.what}")
-        self.there = None
-        return await self._api.ask("DELETE", self._path, resources.only_as_it_is(there))
 
     async def accepted(self) -> bool:
         """Wait for the verdict. False = there is none yet; raises Unacceptable after it was put back as it was."""
@@ -172,24 +166,10 @@ class _Change:
         return done
 
     def _check(self, there: Manifest | None) -> None:
-        """Raises Stale, Exists or NotFound where something else is there than what was expected."""
-        expected = self.wish.expected
-        if there is None:
-            if expected:
-                raise NotFound(f"there is no {self.what}")
-            return
-        now = resources.stored(self.wish.kind, there)
-        more: dict[str, Any] = {
-            "version": now.version,
-            "changed_by": now.changed_by or None,
-            "changed_at": now.changed_at,
-        }
-        if expected == "":
-            raise Exists(f"{self.what} is there already", **more)
-        if expected is not None and expected != now.version:
-            who = f" by {now.changed_by}" if now.changed_by else ""
-            message = f"{self.what} was changed{who} since it was read: read it again, and repeat the change on that"
-            raise Stale(message, **more)
+        """Raises AdminError where something else is there than what was expected."""
+        current = None if there is None else resources.stored(self.wish.kind, there)
+        if refusal := unexpected(self.wish, current):
+            raise error_of(refusal)
 
     def _refused(self, answer: Answer) -> BadInput | Unacceptable:
         """What was judged before it was kept: by the schema, or by the validating webhook."""

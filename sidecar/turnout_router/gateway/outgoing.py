@@ -26,7 +26,10 @@ def build(
     request_id: str,
     asks_usage: bool = False,
 ) -> Outgoing:
-    """What `endpoint` is sent. `asks_usage`: its stream is to tell what it used, though the client did not ask. Raises InvalidBody for an Ollama request that has no form in OpenAI's API."""
+    """What `endpoint` is sent. `asks_usage`: its stream is to tell what it used, though the client did not ask.
+
+    Raises InvalidBody for an Ollama request that has no form in OpenAI's API.
+    """
     passed = headers.to_backend(request.raw_headers)
     if paths.way(path, endpoint.family) is Way.TRANSLATE:
         assert facts.body is not None  # noqa: S101 - Ollama's paths take JSON only
