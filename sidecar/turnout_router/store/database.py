@@ -103,6 +103,7 @@ class Store:
         self._writer: asyncio.Task[None] | None = None
         self._limits: Limits | None = None
         self._pruned_at = -inf
+        self._closed = False
 
     @classmethod
     def open(cls, folder: str, *, on_dropped: Callable[[str], None] = lambda _: None) -> "Store":
@@ -129,8 +130,7 @@ class Store:
             with suppress(asyncio.CancelledError):
                 await self._writer
         self._hand_over()
-        await asyncio.to_thread(self._write)
-        self._connection.close()
+        await asyncio.to_thread(self._finish)
 
     def add_request(self, record: RequestRecord) -> None:
         """Remember one request that ended."""
@@ -266,6 +266,12 @@ class Store:
                     for _ in batch:
                         self._on_dropped(_TABLE_OF[sql])
 
+    def _finish(self) -> None:
+        self._write()
+        with self._lock:  # a thread outlives the task that awaited it: under a statement of its own, a close crashes
+            self._closed = True
+            self._connection.close()
+
     def _prune(self, limits: Limits, now: float) -> None:
         statements: Sequence[tuple[str, float]] = (
             ("DELETE FROM offload_decisions WHERE ts < ?", now - limits.decisions_s),
@@ -285,6 +291,8 @@ class Store:
         )
         for sql, value in statements:
             with self._lock:  # one at a time, so that no row to be kept waits long
+                if self._closed:
+                    return
                 try:
                     self._connection.execute(sql, (value,))
                 except sqlite3.Error:
