@@ -74,12 +74,7 @@ class Tool:
     """One program of `make kube`."""
 
     def __init__(self, path: Path, home: Path) -> None:
-        if not path.exists():
-            reason = f"there is no {path}: run `make kube`, which needs Go 1.26 or newer"
-            if os.environ.get("CI") == "true":
-                pytest.fail(reason)
-            pytest.skip(reason)
-        self._path = path
+        self._path = made(path)
         self._environment = os.environ | {f"HELM_{name}_HOME": str(home / name) for name in ("CACHE", "CONFIG", "DATA")}
 
     def __call__(self, *arguments: str, stdin: str = "", check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -90,6 +85,16 @@ class Tool:
         if check and done.returncode:
             pytest.fail(f"{self._path.name} {' '.join(arguments)}: {done.stdout}{done.stderr}")
         return done
+
+
+def made(path: Path) -> Path:
+    """A file of `make kube`."""
+    if not path.exists():
+        reason = f"there is no {path}: run `make kube`, which needs Go 1.26 or newer"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return path
 
 
 @pytest.fixture(scope="session")
@@ -112,6 +117,13 @@ def helm4(tmp_path_factory) -> Tool:
 @pytest.fixture(scope="session")
 def kube_score(tmp_path_factory) -> Tool:
     return Tool(BIN / "kube-score", tmp_path_factory.mktemp("score"))
+
+
+@pytest.fixture(scope="session")
+def monitor_definitions() -> list[Path]:
+    """The CustomResourceDefinitions of PodMonitor and ServiceMonitor."""
+    kinds = ("podmonitors", "servicemonitors")
+    return [made(BIN / "prometheus" / f"monitoring.coreos.com_{kind}.yaml") for kind in kinds]
 
 
 @pytest.fixture(params=MATRIX)
