@@ -189,7 +189,9 @@ async def _serve(options: Options, namespaces: Sequence[str]) -> None:
         if options.webhook is not None:
             injector = Injector(namespaces, options.pods, judged, rounds.look)
             validator = Validator(namespaces, judged, rounds.look)
-            await down.enter_async_context(admitting(options.webhook, injector, validator, api))
+            await down.enter_async_context(
+                admitting(options.webhook, injector, validator, api, look_s=options.resync_s)
+            )
         else:
             log.info(
                 "serves no webhooks: sidecars come by `turnout inject`, and what is wrong is said in statuses only"

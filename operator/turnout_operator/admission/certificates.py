@@ -1,7 +1,8 @@
 """What the webhook shows and what the API server trusts: a certificate authority of its own, and certificates by it.
 
 Both are renewed long before they end, one at a time: a new authority is trusted beside the old one before anything that it
-signed is shown, so that no handshake fails meanwhile. Keys never leave the Secret and this process.
+signed is shown, so that no handshake fails meanwhile. Nor does it sign in its first minutes, while API servers and other
+operators have yet to hear of it. Keys never leave the Secret and this process.
 """
 
 import ipaddress
@@ -11,8 +12,10 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 AUTHORITY_LIFE = timedelta(days=365)
@@ -22,6 +25,8 @@ _RENEWED_WITH = 3
 """Renewed when less than one part in so many of the life is left."""
 _SKEW = timedelta(minutes=5)
 """A clock that is behind must not find it too new."""
+_HEARD_OF = timedelta(minutes=10)
+"""An authority of this age is known to all API servers: each hears of a changed configuration by its watch."""
 
 
 class Due(Enum):
@@ -45,15 +50,18 @@ class Bundle:
 
 
 def due(bundle: Bundle, names: Sequence[str], now: datetime) -> Due:
-    """What of it has to be renewed. Raises ValueError for texts that are no certificates."""
-    newest = x509.load_pem_x509_certificates(bundle.authorities.encode())[0]
+    """What of it has to be renewed. Raises ValueError for texts that are no certificates, or do not belong together."""
+    authorities = x509.load_pem_x509_certificates(bundle.authorities.encode())
     shown = x509.load_pem_x509_certificate(bundle.certificate.encode())
+    _check(bundle, authorities, shown)
+    newest = authorities[0]
     if _is_old(newest, now):
         return Due.AUTHORITY
-    listed = shown.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    if _is_old(shown, now) or list(listed) != [_name(name) for name in names]:
+    if _names_in(shown) != [_name(name) for name in names]:
         return Due.CERTIFICATE
-    return Due.NOTHING
+    is_heard_of = now - newest.not_valid_before_utc > _SKEW + _HEARD_OF
+    can_wait = now < shown.not_valid_after_utc and not is_heard_of
+    return Due.CERTIFICATE if _is_old(shown, now) and not can_wait else Due.NOTHING
 
 
 def renewed(bundle: Bundle | None, names: Sequence[str], now: datetime) -> Bundle:
@@ -71,6 +79,31 @@ def renewed(bundle: Bundle | None, names: Sequence[str], now: datetime) -> Bundl
             if not still_good:
                 return _signed(made, names, now)
             return Bundle(made.authorities, made.authority_key, bundle.certificate, bundle.key)
+
+
+def _check(bundle: Bundle, authorities: Sequence[x509.Certificate], shown: x509.Certificate) -> None:
+    """Somebody may have put them together: what is not trusted, or has not its key, is no use. Raises ValueError."""
+    if _signer(bundle).public_key() != authorities[0].public_key():
+        raise ValueError("the authority's key is not that of the newest authority")
+    if _private_key(bundle.key).public_key() != shown.public_key():
+        raise ValueError("the key is not that of the certificate")
+    if not any(_issued(authority, shown) for authority in authorities):
+        raise ValueError("the certificate is by none of the authorities")
+
+
+def _issued(authority: x509.Certificate, shown: x509.Certificate) -> bool:
+    try:
+        shown.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _names_in(certificate: x509.Certificate) -> list[x509.GeneralName]:
+    try:
+        return list(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
+    except x509.ExtensionNotFound:
+        return []
 
 
 def _is_old(certificate: x509.Certificate, now: datetime) -> bool:
@@ -98,9 +131,7 @@ def _authority(before: str, now: datetime) -> Bundle:
 def _signed(bundle: Bundle, names: Sequence[str], now: datetime) -> Bundle:
     """A new certificate by the newest authority."""
     authority = x509.load_pem_x509_certificates(bundle.authorities.encode())[0]
-    signer = serialization.load_pem_private_key(bundle.authority_key.encode(), password=None)
-    if not isinstance(signer, ec.EllipticCurvePrivateKey):
-        raise TypeError("the authority's key is of another kind than this operator makes")
+    signer = _signer(bundle)
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "turnout webhook")])
     made = (
@@ -113,6 +144,21 @@ def _signed(bundle: Bundle, names: Sequence[str], now: datetime) -> Bundle:
         .sign(signer, hashes.SHA256())
     )
     return Bundle(bundle.authorities, bundle.authority_key, _pem(made), _key_pem(key))
+
+
+def _signer(bundle: Bundle) -> ec.EllipticCurvePrivateKey:
+    found = _private_key(bundle.authority_key)
+    if not isinstance(found, ec.EllipticCurvePrivateKey):
+        raise ValueError("the authority's key is of another kind than this operator makes")  # noqa: TRY004 - of the text
+    return found
+
+
+def _private_key(text: str) -> PrivateKeyTypes:
+    """Raises ValueError."""
+    try:
+        return serialization.load_pem_private_key(text.encode(), password=None)
+    except (TypeError, UnsupportedAlgorithm) as error:  # encrypted, or of a kind that nobody knows
+        raise ValueError(f"a key that cannot be read: {error}") from error
 
 
 def _builder(

@@ -2,6 +2,9 @@
 
 The order is that of `certificates`: what is trusted is told to the API server before what it vouches for is shown. An API
 server that cannot be reached changes nothing: what is shown goes on being shown, and is tried again.
+
+Several operators keep one Secret. Whoever looks first makes what is due; the others show it at their next look, and meanwhile
+what they show is trusted still.
 """
 
 import asyncio
@@ -19,7 +22,7 @@ from turnout_operator.api import Api, ApiError
 from turnout_operator.names import FIELD_MANAGER, LABELS
 
 LOOK_INTERVAL_S = 3600.0
-"""Certificates are renewed weeks before they end; somebody may have edited the Secret or the configuration."""
+"""At the longest, however seldom the operator is to look for what was changed by hand."""
 _RETRY_S = 5.0
 _FILES = {"authorities": "ca.crt", "authority_key": "ca.key", "certificate": "tls.crt", "key": "tls.key"}
 
@@ -45,12 +48,17 @@ class Keeper:
         secret: str,
         webhooks: Collection[tuple[str, str]],
         names: Sequence[str],
+        look_s: float,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """`secret` in `namespace` holds them; `webhooks` are (kind, name) of the configurations; `names` of the server."""
+        """`secret` in `namespace` holds them; `webhooks` are (kind, name) of the configurations; `names` of the server.
+
+        It looks every `look_s`: what is due is so for weeks, but somebody may have edited the Secret or the configurations.
+        """
         self._api = api
         self._context = context
         self._namespace, self._secret, self._webhooks, self._names = namespace, secret, webhooks, names
+        self._look_s = min(look_s, LOOK_INTERVAL_S)
         self._now = now
         self._shown = ""
         self._trouble = ""
@@ -61,13 +69,14 @@ class Keeper:
         """Until it is cancelled."""
         while True:
             good = await self._look()
-            await asyncio.sleep(LOOK_INTERVAL_S if good else _RETRY_S)
+            await asyncio.sleep(self._look_s if good else _RETRY_S)
 
     async def _look(self) -> bool:
         try:
             await self.look()
         except (ApiError, ValueError, TypeError, LookupError) as error:
-            said = isinstance(error, ApiError) and error.said
+            # 409: another operator made them at the same moment, and this one shows those
+            said = isinstance(error, ApiError) and (error.said or error.status == 409)
             if str(error) != self._trouble and not said:
                 log.warning("the webhook's certificates cannot be kept, and are tried again: %s", error)
             self._trouble = str(error)

@@ -38,8 +38,10 @@ class Webhook:
 
 
 @asynccontextmanager
-async def admitting(webhook: Webhook, injector: Injector, validator: Validator, api: Api) -> AsyncIterator[None]:
-    """Serve until the end of the block."""
+async def admitting(
+    webhook: Webhook, injector: Injector, validator: Validator, api: Api, *, look_s: float
+) -> AsyncIterator[None]:
+    """Serve until the end of the block. Certificates are looked at every `look_s`."""
     context = server_context()
     keeper: Keeper | Mounted
     if webhook.certificates is not None:
@@ -48,7 +50,13 @@ async def admitting(webhook: Webhook, injector: Injector, validator: Validator, 
         told = [("MutatingWebhookConfiguration", webhook.configuration)]
         told += [("ValidatingWebhookConfiguration", webhook.validating)] if webhook.validating else []
         keeper = Keeper(
-            api, context, namespace=webhook.namespace, secret=webhook.secret, webhooks=told, names=webhook.names
+            api,
+            context,
+            namespace=webhook.namespace,
+            secret=webhook.secret,
+            webhooks=told,
+            names=webhook.names,
+            look_s=look_s,
         )
     async with serve_admission(injector, validator, context, host=webhook.host, port=webhook.port) as port:
         log.info("webhook %s on port %d", webhook.configuration, port)

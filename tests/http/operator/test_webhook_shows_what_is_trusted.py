@@ -1,12 +1,14 @@
 """The webhook over real TLS: it shows what the API server was told to trust, also after its certificate was renewed."""
 
 import asyncio
+import base64
 import ssl
 from datetime import UTC, datetime, timedelta
 
 import aiohttp
 import pytest
 
+from turnout_operator.admission.certificates import renewed
 from turnout_operator.admission.injector import Injector
 from turnout_operator.admission.keeper import Keeper, server_context
 from turnout_operator.admission.server import INJECT_PATH, VALIDATE_PATH, serve_admission
@@ -62,7 +64,7 @@ async def webhook(api):
             self.clock = clock
             self.keeper = Keeper(
                 api, context, namespace="system", secret="certs", webhooks=WEBHOOKS,
-                names=("127.0.0.1",), now=lambda: clock["now"],
+                names=("127.0.0.1",), look_s=60.0, now=lambda: clock["now"],
             )  # fmt: skip
             self._url = f"https://127.0.0.1:{port}"
 
@@ -142,6 +144,18 @@ async def test_what_is_not_trusted_yet_is_not_shown(api, webhook):
 async def test_texts_that_are_no_certificates_are_replaced(api, webhook):
     await webhook.keeper.look()
     api.kept["data"]["ca.crt"] = "bm9uZQ=="
+
+    await webhook.keeper.look()
+
+    assert (await webhook.ask(api.trusted))[0] == 200
+
+
+@pytest.mark.parametrize("file", ["tls.crt", "tls.key", "ca.crt", "ca.key"])
+async def test_what_does_not_belong_together_is_replaced(api, webhook, file):
+    other = renewed(None, ["127.0.0.1"], datetime.now(UTC))
+    fields = {"ca.crt": "authorities", "ca.key": "authority_key", "tls.crt": "certificate", "tls.key": "key"}
+    await webhook.keeper.look()
+    api.kept["data"][file] = base64.b64encode(getattr(other, fields[file]).encode()).decode()
 
     await webhook.keeper.look()
 

@@ -1,6 +1,8 @@
 """Two operators keep one Secret: what one makes the other shows, and neither takes away what is trusted."""
 
+import asyncio
 import base64
+import logging
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -53,7 +55,7 @@ class Clock:
 
 def keeper(api: Any, clock: Clock) -> Keeper:
     names = ("turnout.system.svc",)
-    kept = {"namespace": "system", "secret": "turnout-webhook", "webhooks": HOOKS, "names": names}
+    kept = {"namespace": "system", "secret": "turnout-webhook", "webhooks": HOOKS, "names": names, "look_s": 60.0}
     return Keeper(api, server_context(), now=lambda: clock.now, **kept)
 
 
@@ -84,6 +86,29 @@ async def test_of_two_that_begin_at_once_the_second_takes_what_the_first_made(ap
 
     assert second.ready.is_set()
     assert (api.trusted, api.writes) == (trusted, 1)
+
+
+async def test_the_second_waits_a_moment_and_complains_of_nothing(
+    api: Apiserver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("turnout_operator.admission.keeper._RETRY_S", 0.0)
+    first, second = keeper(api, Clock()), keeper(api, Clock())
+    original, read = api.secret, asyncio.Event()
+
+    async def before_the_other_writes(namespace: str, name: str) -> dict[str, Any] | None:
+        if read.is_set():
+            return await original(namespace, name)
+        read.set()
+        await first.look()
+        return None
+
+    api.secret = before_the_other_writes  # type: ignore[method-assign] # as above
+    task = asyncio.create_task(second.run())
+    await second.ready.wait()
+    task.cancel()
+
+    assert api.writes == 1
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 async def test_over_two_years_what_either_shows_is_trusted(api: Apiserver) -> None:
