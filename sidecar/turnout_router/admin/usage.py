@@ -9,6 +9,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import inf, isfinite
 
 from turnout_api.durations import parse_duration
 
@@ -118,11 +119,20 @@ def _moment(text: str, now: float, default_ago_s: float) -> float:
     if not text:
         return now - default_ago_s
     try:
-        if text.replace(".", "", 1).isdecimal():
-            return float(text)
-        if text[:1].isdecimal() and "-" not in text:
-            return now - parse_duration(text)
-        moment = datetime.fromisoformat(text)
+        seconds = _seconds(text, now)
     except ValueError:
-        raise NoSuchQuestion(f"{text[:64]!r} is no duration (24h), date (2026-01-31) or seconds since 1970") from None
+        seconds = inf
+    if not isfinite(seconds):  # so many digits that no float holds them, too
+        raise NoSuchQuestion(f"{text[:64]!r} is no duration (24h), date (2026-01-31) or seconds since 1970")
+    return seconds
+
+
+def _seconds(text: str, now: float) -> float:
+    if not text.isascii():
+        raise ValueError(text)
+    if text.replace(".", "", 1).isdecimal():
+        return float(text)
+    if text[:1].isdecimal() and "-" not in text:
+        return now - parse_duration(text)
+    moment = datetime.fromisoformat(text)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -45,6 +45,7 @@ from turnout_router.gateway.intake import read_body, request_id_of
 from turnout_router.gateway.lent import CONFLICT, HandedBack
 from turnout_router.gateway.offload_api import OffloadApi, handed_back_response, refused
 from turnout_router.gateway.outgoing import renamed
+from turnout_router.gateway.questions import truth
 from turnout_router.gateway.relay import Plan, relay
 from turnout_router.lending.job import Borrow
 from turnout_router.startable import RouterRefused
@@ -115,10 +116,10 @@ class NodeApi:
 
     async def _queue(self, request: web.Request) -> web.StreamResponse:
         runtime = self._router.runtime
-        report = runtime.queue(requests=request.query.get("requests") in {"1", "true"}).model_copy(
+        report = runtime.queue(requests=truth(request.query, "requests")).model_copy(
             update={"lending": runtime.lending_state()}
         )
-        if request.query.get("all") in {"1", "true"}:
+        if truth(request.query, "all"):
             lending = self._router.lending
             return json_response(written(await lending.gather_queues(report) if lending else Queues(queues=[report])))
         return json_response(written(report))

@@ -37,16 +37,15 @@ from turnout_router.gateway.borrowed import StillRunning
 from turnout_router.gateway.intake import read_body, request_id_of
 from turnout_router.gateway.lent import CONFLICT, HandedBack
 from turnout_router.gateway.outgoing import renamed
+from turnout_router.gateway.questions import moment, question_of, truth
 from turnout_router.gateway.sense import wrong_event, wrong_lease
 from turnout_router.invalid import what_is_wrong
 from turnout_router.lending.service import NotDecided
-from turnout_router.store.decisions import FILTERS, MAX_ROWS, Question
 
 if TYPE_CHECKING:
     from turnout_router.router import Router
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-DEFAULT_ROWS = 1000
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Message = TypeVar("Message")
@@ -117,14 +116,11 @@ class OffloadApi:
         return json_response(written(LinksTaken(links=len(push.links), changed=changed)))
 
     async def _decisions(self, request: web.Request) -> web.StreamResponse:
-        everywhere = request.query.get("all") in {"1", "true"}
+        everywhere = truth(request.query, "all", default=True)
         return json_response(written(await decisions_asked(self._router, request.query, everywhere=everywhere)))
 
     async def _measured(self, request: web.Request) -> web.StreamResponse:
-        try:
-            after = [float(request.query.get(name, 0.0)) for name in ("jobs_after", "loads_after")]
-        except ValueError as error:
-            raise errors.InvalidBody(f"jobs_after and loads_after are seconds since the epoch: {error}") from error
+        after = [moment(request.query, name) for name in ("jobs_after", "loads_after")]
         return json_response(written(await asyncio.to_thread(self._router.store.measured, *after)))
 
     async def _take_measured(self, request: web.Request) -> web.StreamResponse:
@@ -197,26 +193,8 @@ async def _message(request: web.Request, kind: type[Message]) -> Message:
 
 async def decisions_asked(router: "Router", query: Mapping[str, str], *, everywhere: bool) -> Decisions:
     """The rows of the decision log that a query asks for, of this node or, on a master, of all. Raises InvalidBody."""
-    question = _question(query)
+    question = question_of(query)
     answer = Decisions(rows=await asyncio.to_thread(router.store.decisions, question))
     if everywhere and router.lending is not None:
         return await router.lending.gather(query, question.limit, answer.rows)
     return answer
-
-
-def _question(query: Mapping[str, str]) -> Question:
-    try:
-        until = float(query["until"]) if "until" in query else None
-        limit = int(query.get("limit", DEFAULT_ROWS))
-        since = float(query.get("since", 0.0))
-    except ValueError as error:
-        raise errors.InvalidBody(f"since and until are seconds since the epoch, limit a number: {error}") from error
-    if not 1 <= limit <= MAX_ROWS:
-        raise errors.InvalidBody(f"limit is 1 to {MAX_ROWS}")
-    unknown = sorted(set(query) - _ASKED)
-    if unknown:
-        raise errors.InvalidBody(f"no filter {unknown[0]!r}: there are {', '.join(sorted(_ASKED))}")
-    return Question(since, until, tuple((name, query[name]) for name in FILTERS if name in query), limit)
-
-
-_ASKED = frozenset({*FILTERS, "since", "until", "limit", "all"})

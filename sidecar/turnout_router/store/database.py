@@ -29,6 +29,8 @@ from turnout_router.version import VERSION
 FLUSH_INTERVAL_S = 0.2
 MAX_BUFFERED_ROWS = 50_000
 PRUNE_INTERVAL_S = 60.0
+MAX_LOADS = 100_000
+"""Rows of `loads` that are kept: a model that cannot be loaded makes one with each attempt."""
 
 _COLUMNS = [field.name for field in fields(RequestRecord)]
 _VALUES = attrgetter(*_COLUMNS)  # dataclasses.astuple copies deeply: a tenth of the CPU of a request
@@ -84,6 +86,7 @@ MIGRATIONS: Sequence[str] = (
     ALTER TABLE requests ADD COLUMN output_tokens INTEGER;
     ALTER TABLE requests ADD COLUMN cost_micros INTEGER;
     """,
+    "CREATE INDEX loads_started_at ON loads (started_at);",
 )
 
 
@@ -286,6 +289,9 @@ class Store:
                 limits.requests_rows,
             ),
             ("DELETE FROM samples WHERE ts < ?", now - limits.samples_s),
+            # predictions use them as samples, the report of lending beside the decisions
+            ("DELETE FROM loads WHERE started_at < ?", now - max(limits.samples_s, limits.decisions_s)),
+            ("DELETE FROM loads WHERE rowid <= (SELECT max(rowid) FROM loads) - ?", MAX_LOADS),
             (measured.FORGET_JOBS, now - limits.samples_s),
             (measured.FORGET_LOADS, now - limits.samples_s),
         )

@@ -41,6 +41,12 @@ async def test_a_filter_that_does_not_exist_is_refused(boss: aiohttp.ClientSessi
         assert "no filter 'colour'" in (await response.json())["error"]["message"]
 
 
+async def test_a_time_that_is_none_is_refused(boss: aiohttp.ClientSession) -> None:
+    async with boss.get(f"{SITE}/decisions", params={"since": "nan"}) as response:
+        assert response.status == 400
+        assert "since: 'nan'" in (await response.json())["error"]["message"]
+
+
 async def test_a_path_that_does_not_exist_is_a_404_in_the_shape_of_these_paths(boss: aiohttp.ClientSession) -> None:
     async with boss.get(f"{SITE}/nothing") as response:
         assert (response.status, (await response.json())["error"]["code"]) == (404, "not_found")

@@ -57,3 +57,11 @@ async def test_a_group_that_does_not_exist_is_a_400_that_names_those_that_do(ann
     async with ann.get("/admin/usage?group_by=colour") as response:
         assert response.status == 400
         assert "frontend_model" in (await response.json())["error"]["message"]
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-1", "9" * 400, "9" * 400 + "h", "\u0663", "yesterday"])
+async def test_a_time_that_is_none_is_a_400_that_says_how_to_write_one(ann: Any, value: str) -> None:
+    for name in ("since", "until"):
+        async with ann.get("/admin/usage", params={name: value}) as response:
+            assert response.status == 400
+            assert "seconds since 1970" in (await response.json())["error"]["message"]

@@ -255,7 +255,7 @@ class RealStage(Stage):
         return None if body is None else QueueReport.model_validate_json(body)
 
     async def _read_rows(self, node: str) -> None:
-        body = await self._cluster_get(node, f"decisions?limit={MOST_ROWS}")
+        body = await self._cluster_get(node, f"decisions?all=0&limit={MOST_ROWS}")
         if body is not None:
             rows = Decisions.model_validate_json(body).rows[::-1]
             self._rows[node] = [Line(node, self._beats(row.ts), row) for row in rows]
