@@ -20,7 +20,7 @@ from turnout_router.simbackend.server import SimBackend
 
 TOKEN = "cluster-0123456789abcdef"
 KEY = "gateway-0123456789abcdef"
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 async def until(holds: Callable[[], object], what: str = "") -> None:

@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import time
 import urllib.error
 import urllib.request
 import uuid
@@ -25,6 +26,9 @@ ROOT = HERE.parents[1]
 SCRIPTS = HERE / "cluster"
 STATE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnout-kube"
 BIN = Path(os.environ.get("KUBE_BIN") or STATE / "bin")
+ESTABLISHED_S = 120.0
+TIMEOUT_S = 300
+"""Of one test with its fixtures: the first starts a control plane, and the machine may do much else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,16 @@ class Cluster:
         if check and done.returncode:
             pytest.fail(f"kubectl {' '.join(arguments)}: {done.stderr}")
         return done
+
+    def established(self) -> None:
+        """Until objects of every definition can be made.
+
+        A definition has no conditions at all for a moment, which `kubectl wait` takes for an error.
+        """
+        deadline = time.monotonic() + ESTABLISHED_S
+        wait = ("wait", "--for=condition=Established", "--timeout=10s", "crd", "--all")
+        while self.kubectl(*wait, check=False).returncode:
+            assert time.monotonic() < deadline, "the definitions are not served"
 
     def request(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         """One request to the API server: status and decoded answer, for refusals too."""
@@ -66,6 +80,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.kube)
+            if not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
 @pytest.fixture(scope="session")
@@ -75,9 +91,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def fresh_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Another, of a module that changes what is there for the whole cluster."""
+    """Another without anything in it, of one test that changes what is there for the whole cluster.
+
+    Definitions are not taken away between such tests: a deletion of one once hung in the API server for minutes.
+    """
     with _control_plane(tmp_path_factory.mktemp("fresh-kube")) as running:
         yield running
 
@@ -86,7 +105,7 @@ def fresh_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
 def crds(cluster: Cluster) -> Cluster:
     """The control plane with the CRDs of `crds/` applied and established."""
     cluster.kubectl("apply", "--server-side", "--field-manager=turnout-tests", "-f", str(ROOT / "crds"))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(ROOT / "crds"))
+    cluster.established()
     return cluster
 
 

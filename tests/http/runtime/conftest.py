@@ -17,7 +17,7 @@ from turnout_router.simbackend import SimBackend, SimOptions
 from turnout_router.upstream.client import HttpClient
 from turnout_router.upstream.interface import UpstreamRequest
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 """Far above what anything here takes; only a defect reaches it."""
 
 SERVER = textwrap.dedent("""

@@ -13,7 +13,7 @@ from turnout_router.backends.openai import OpenAIDialect
 from turnout_router.backends.url import UrlDriver
 from turnout_router.upstream.interface import Origin
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Scripted:

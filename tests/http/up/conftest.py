@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 NODE = """\
 apiVersion: turnout.dev/v1alpha1
 kind: RouterNode

@@ -26,7 +26,7 @@ API = "turnout.dev/v1alpha1"
 ROLE = "turnout-admin"
 ACCOUNT = "turnout-router-master"
 CLIENT = {"name": "someone", "keySha256": sha256(b"a key of a client").hexdigest()}
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 LOOK_EVERY_S = 0.1
 PATHS = {
     "secret": "api/v1",

@@ -5,16 +5,12 @@
 
 import json
 import shutil
-import time
 import uuid
 from pathlib import Path
 
 import pytest
 import yaml
 
-pytestmark = pytest.mark.timeout(
-    300
-)  # a control plane of its own, and four times helm, on a machine that has other work
 FIRST = Path(__file__).parent / "turnout-first.tgz"
 NODES = {
     "master": {"role": "Standalone", "tokenSecretRef": {"name": "t"}, "clients": {"secretRef": {"name": "c"}}},
@@ -46,12 +42,12 @@ class Upgraded:
 
 @pytest.fixture
 def upgraded(fresh_cluster, helm, chart, tmp_path):
-    """Its CustomResourceDefinitions are gone afterwards, so that the next helm begins anew."""
+    """In a control plane of its own: definitions outlive a release."""
     name = f"upgrade-{uuid.uuid4().hex[:8]}"
     fresh_cluster.kubectl("create", "namespace", name)
     release = Upgraded(fresh_cluster, helm, name)
     release.helm("install", "turnout", str(FIRST))
-    established(fresh_cluster)
+    fresh_cluster.established()
     nodes = [
         {"apiVersion": "turnout.dev/v1alpha1", "kind": "RouterNode", "metadata": {"name": node}, "spec": spec}
         for node, spec in NODES.items()
@@ -59,18 +55,7 @@ def upgraded(fresh_cluster, helm, chart, tmp_path):
     release.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(nodes))
     release.before = release.uids()
     release.helm("upgrade", "turnout", str(later(chart, tmp_path)))
-    yield release
-    fresh_cluster.kubectl("delete", "routernodes", "--all", "-n", name)  # a definition without objects goes at once
-    fresh_cluster.kubectl("delete", "crd", "--all", "--timeout=100s")
-    fresh_cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
-
-
-def established(cluster) -> None:
-    """Until objects can be made. A definition has no conditions at all for a moment, which `kubectl wait` takes for an error."""
-    deadline = time.monotonic() + 30
-    wait = ("wait", "--for=condition=Established", "--timeout=5s", "crd/routernodes.turnout.dev")
-    while cluster.kubectl(*wait, check=False).returncode:
-        assert time.monotonic() < deadline, "the definitions are not served"
+    return release
 
 
 def later(chart: Path, folder: Path) -> Path:

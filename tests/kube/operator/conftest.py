@@ -24,7 +24,7 @@ from turnout_router.backends.process import free_port
 from turnout_router.router import Router
 from turnout_router.simbackend import SimBackend, SimOptions
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 RESYNC = "1s"
 NEVER = "24h"
 """An interval that no test lives to see: what is noticed was noticed by its event."""

@@ -2,10 +2,6 @@
 
 import pytest
 
-from turnout_api.resources import KINDS
-
-DEFINITIONS = [f"{kind.plural}.turnout.dev" for kind in KINDS.values()]
-
 
 def test_it_installs_and_its_pod_is_admitted_under_the_restricted_standard(cluster, namespace, release, until):
     cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
@@ -13,7 +9,7 @@ def test_it_installs_and_its_pod_is_admitted_under_the_restricted_standard(clust
     said = release.install(namespace)
 
     assert f"The operator serves: {namespace}" in said
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *DEFINITIONS)
+    cluster.established()
     pods = ("get", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=operator", "-o", "name")
     assert until(lambda: cluster.kubectl(*pods).stdout, "the Deployment made no pod").startswith("pod/turnout-")
     release.uninstall(namespace)
