@@ -365,7 +365,7 @@ class Ways:
         self.seen["defaults" if rule.endswith("/defaults") else "rule"] += 1
 
 
-@pytest.mark.timeout(300)  # a thousand requests, each decided in five ways
+@pytest.mark.timeout(900)  # a thousand requests, each decided in five ways
 async def test_every_request_is_decided_alike_by_the_rules_the_command_the_admin_and_the_gateway(
     cases: list[Case], gateway: Gateway, tmp_path: Path
 ) -> None:
