@@ -9,22 +9,23 @@ Exit codes: 0 = there is an answer, 1 = a request, a trace or the manifests cann
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from turnout_api.config import RouterConfig
 from turnout_api.manifests import read as read_manifests
 from turnout_api.resolve import PlacedAnywhere, by_namespace, declare, resolve
-from turnout_api.routing import Explanation, Facts, Routing, UnreadableRequest, explain, offline, read
+from turnout_api.routing import Explanation, Facts, UnreadableRequest, explain, offline, read
+from turnout_api.yamlnodes import Unreadable, compose
 from turnout_cli.asking import CannotAsk, Login, ask, explanation_of, login_of
 from turnout_cli.lending import STATE
 from turnout_cli.output import Output, print_document, table_console
@@ -98,15 +99,21 @@ def _offline(  # noqa: PLR0917 - the options of the command
     if request == STDIN and STDIN in files:
         _stop("the standard input is either the request or a manifest")
     start = at.replace(tzinfo=UTC).timestamp() if at else time.time()
-    routing = _routing(files, namespace)
+    configs = _configs(files, namespace)
+    routing = offline(configs)
     if request is not None:
-        _answer(explain(routing, _facts(request, start)), output)
+        facts = _facts(request, start)
+        explanation = explain(routing, facts)
+        _answer(explanation, output)
+        _say_what_happens_today(configs, facts, explanation)
         return
     rows = _rows(trace, limit)
     asked = [facts_of(row, model, start) for model, row in rows]
     after = count(routing, asked)
-    earlier = count(_routing(before, namespace), asked) if before else None
+    earlier = count(offline(_configs(before, namespace)), asked) if before else None
     _counted(after, earlier, output)
+    if (today := _acted_on(configs)) and count(offline(today), asked) != after:
+        print(f"{_NOT_YET}: these counts are not today's", file=sys.stderr)
 
 
 class _Request(BaseModel):
@@ -139,16 +146,27 @@ def _asked(url: str, file: str, login: Callable[[], Login], *, live: bool, outpu
 
 def _request(file: str) -> _Request:
     try:
-        text = sys.stdin.read() if file == STDIN else text_of(Path(file))
-        given = yaml.safe_load(text)
-        if isinstance(given, dict) and "body" not in given and "model" in given:
+        given = _value(sys.stdin.read() if file == STDIN else text_of(Path(file)))
+        if not isinstance(given, dict):
+            _stop(f"{file}: a request is a mapping with path, headers, client and body, or a body alone")
+        if "body" not in given and "model" in given:
             given = {"body": given}  # a body alone is what people have at hand
         return _Request.model_validate(given)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         _stop(f"{file} cannot be read: {why_unread(error)}")
+    except Unreadable as error:
+        _stop(f"{file}:{error.line}: {error}")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         _stop(f"{file}: {'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg']}")
+
+
+def _value(text: str) -> object:
+    """What the one document of a text holds, read as manifests are. Raises Unreadable."""
+    documents = list(compose(text))
+    for line, problem in (problem for document in documents for problem in document.problems):
+        raise Unreadable(line, problem)
+    return documents[0].value if len(documents) == 1 else None
 
 
 def _facts(file: str, at: float) -> Facts:
@@ -168,8 +186,8 @@ def _facts(file: str, at: float) -> Facts:
         _stop(f"{file}: {error.said}")
 
 
-def _routing(files: Sequence[str], namespace: str | None) -> Routing:
-    """What the routers of these manifests would route by; what is not accepted is said on stderr and left out."""
+def _configs(files: Sequence[str], namespace: str | None) -> dict[str, RouterConfig]:
+    """What the routers of these manifests would run by; what is not accepted is said on stderr and left out."""
     sources, errors = gather(files)
     reading = read_manifests(sources)
     for finding in (*errors, *reading.problems):
@@ -186,7 +204,27 @@ def _routing(files: Sequence[str], namespace: str | None) -> Routing:
             print(f"{verdict.kind} {verdict.name} is left out: {verdict.message}", file=sys.stderr)
     if not resolution.master:
         _stop("the manifests hold no Master or Standalone, so nothing is served")
-    return offline(resolution.configs)
+    return dict(resolution.configs)
+
+
+_NOT_YET = "routers of this version do not act on Guardians and SplitRecipes yet (NotServedYet)"
+
+
+def _acted_on(configs: Mapping[str, RouterConfig]) -> dict[str, RouterConfig] | None:
+    """The part of the configurations that routers of this version act on; None = all of it."""
+    if not any(config.guardians or config.recipes for config in configs.values()):
+        return None
+    return {name: config.model_copy(update={"guardians": [], "recipes": []}) for name, config in configs.items()}
+
+
+def _say_what_happens_today(configs: Mapping[str, RouterConfig], facts: Facts, told: Explanation) -> None:
+    """On stderr, where an answer hangs on what routers do not act on yet."""
+    if (acted_on := _acted_on(configs)) is None:
+        return
+    today = explain(offline(acted_on), facts)
+    if today != told:
+        where = next(said for what, said in _lines(today) if what in {"goes to", "denied"})
+        print(f"{_NOT_YET}: today this request goes to {where}", file=sys.stderr)
 
 
 def _rows(traces: Sequence[str], limit: int | None) -> list[tuple[str, TraceRow]]:

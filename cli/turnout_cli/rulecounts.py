@@ -12,6 +12,7 @@ from typing import Any
 
 from turnout_api.routing import Deny, Facts, Routing, decide
 from turnout_api.routing.balance import Balance
+from turnout_api.routing.cost import cost
 from turnout_api.routing.paths import needs
 from turnout_api.routing.pools import choosing, expand
 from turnout_api.vocabulary import Capability
@@ -19,6 +20,7 @@ from turnout_cli.replaying.trace import TraceRow
 
 NO_RULE = "(no frontend model)"
 NOTHING = "(nothing serves)"
+UNKNOWN = "(nobody declared that name)"
 DENIED = "(denied)"
 _NEEDS = needs(Capability.TEXT, has_images=False)
 
@@ -76,7 +78,8 @@ def _count_one(counts: Counts, routing: Routing, balance: Balance[str], facts: F
     chain = routing.snapshot.find(facts.model, facts.path)
     if chain is None:
         counts.rules[NO_RULE] += 1
-        counts.models[facts.model if routing.catalog.answering(facts.model, _NEEDS) else NOTHING] += 1
+        counts.models[_model_of(facts.model, routing)] += 1
+        _add_cost(counts, cost(routing.snapshot.prices.get(facts.model, ()), facts, {}).micros)
         return
     decision = decide(routing.snapshot, chain, facts)
     counts.rules[decision.rule] += 1
@@ -85,9 +88,7 @@ def _count_one(counts: Counts, routing: Routing, balance: Balance[str], facts: F
     if isinstance(decision.outcome, Deny):
         counts.models[DENIED] += 1
         return
-    cost = decision.given.cost().micros
-    counts.cost_micros += cost or 0
-    counts.unpriced += cost is None
+    _add_cost(counts, decision.given.cost().micros)
     candidates = expand(
         decision.outcome.targets,
         serves=lambda model: bool(routing.catalog.answering(model, _NEEDS)),
@@ -95,6 +96,18 @@ def _count_one(counts: Counts, routing: Routing, balance: Balance[str], facts: F
     )
     first = next(candidates, None)
     counts.models[first.model if first else NOTHING] += 1
+
+
+def _model_of(name: str, routing: Routing) -> str:
+    """That a request gets which names a model itself."""
+    if name not in routing.catalog.places:
+        return UNKNOWN
+    return name if routing.catalog.answering(name, _NEEDS) else NOTHING
+
+
+def _add_cost(counts: Counts, micros: int | None) -> None:
+    counts.cost_micros += micros or 0
+    counts.unpriced += micros is None
 
 
 def side_by_side(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:

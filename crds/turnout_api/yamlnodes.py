@@ -3,6 +3,10 @@
 PyYAML and Go's YAML both follow YAML 1.1, and differ: PyYAML takes `22:00` for 1320, `2026-01-01` for a date and `1e3` for
 a text, Go does not, and Go takes `y` for true. A file must mean the same here and in a cluster, so scalars are read here,
 by Go's rules; tests/kube holds them against kubectl.
+
+JSON is YAML but for some white space and characters, which kubectl takes in a JSON file and YAML does not: tabs as indents,
+and characters beyond U+FFFF as two escapes, as `json.dumps` of Python writes them. So these are written otherwise first,
+each in its line.
 """
 
 import math
@@ -10,6 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import orjson
 import yaml
 
 Path = tuple[str | int, ...]
@@ -25,6 +30,12 @@ _WORDS: dict[str, bool | None] = (
 _INTEGER = re.compile(r"([-+]?)(?:0b([01]+)|0x([0-9a-fA-F]+)|0o?([0-7]+)|(0|[1-9][0-9]*))")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+
+_NOT_IN_YAML = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""Stand in texts of JSON as they are; YAML refuses them, or takes them for the end of a line."""
+_PAIR = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|.)", re.DOTALL)
+"""An escape of JSON, of one character; that of a character beyond U+FFFF is two, which are told apart here."""
+_HALF = re.compile(r"[\ud800-\udfff]")
 
 _TOO_DEEP = "too deep or too large, as when an alias (*name) repeats what it is part of"
 _MAX_DEPTH = 64
@@ -51,7 +62,7 @@ class Composed:
 
 def compose(text: str) -> Iterator[Composed]:
     """The documents of a text, empty ones left out. Raises Unreadable where the text stops being YAML."""
-    loader = _Loader(text)
+    loader = _Loader(_as_yaml(text))
     try:
         while loader.check_node():
             node = loader.get_node()
@@ -87,6 +98,28 @@ def scalar(text: str) -> JSON:
             raise ValueError(f"{text} is too large a number")
         return int(number) if number.is_integer() else number
     return text
+
+
+def _as_yaml(text: str) -> str:
+    """A JSON text as YAML has it; any other as it is."""
+    try:
+        if text.lstrip("\ufeff \t\r\n").startswith("{"):  # by which kubectl tells the two apart
+            orjson.loads(text.removeprefix("\ufeff"))
+            return _NOT_IN_YAML.sub(_escape, _PAIR.sub(_one_character, text.removeprefix("\ufeff").replace("\t", " ")))
+    except orjson.JSONDecodeError:
+        pass
+    return text
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
+
+
+def _one_character(found: re.Match[str]) -> str:
+    """What two escapes stand for; any other escape stays."""
+    if not found[1]:
+        return found[0]
+    return bytes.fromhex(found[1] + found[2]).decode("utf-16-be")
 
 
 class _Loader(yaml.SafeLoader):
@@ -157,6 +190,11 @@ class _Walk:
     def _scalar(self, node: yaml.Node) -> JSON:
         tag, text = node.tag, str(node.value)
         if tag == _PREFIX + "str":
+            if _HALF.search(text):
+                self.out.problems.append(
+                    (_line(node), "\\ud800 to \\udfff are no characters: write the character itself")
+                )
+                return None
             return text
         if tag in {_PLAIN, *(_PREFIX + word for word in ("int", "float", "bool", "null"))}:
             try:

@@ -8,6 +8,7 @@ manifest holds and the change is forgotten.
 Invariants: a change that is forgotten never comes back; a removal of an object that no file holds leaves nothing.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -62,7 +63,11 @@ class Merged:
 def version_of(document: Mapping[str, Any]) -> str:
     """Of an object as it stands in a manifest: equal for equal objects."""
     what = {"kind": document.get("kind"), "name": key_of(document).name, "spec": document.get("spec")}
-    return sha256(orjson.dumps(what, option=orjson.OPT_SORT_KEYS, default=repr)).hexdigest()[:VERSION_DIGITS]
+    try:
+        text = orjson.dumps(what, option=orjson.OPT_SORT_KEYS, default=repr)
+    except TypeError:  # a number of more than 64 bits, which a manifest may hold and orjson does not write
+        text = json.dumps(what, sort_keys=True, default=repr).encode()
+    return sha256(text).hexdigest()[:VERSION_DIGITS]
 
 
 def key_of(document: Mapping[str, Any]) -> Key:

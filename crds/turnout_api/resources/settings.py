@@ -51,7 +51,8 @@ class Settings(Part):
         Field(max_length=8),
     ] = {}
     """By backend family, phrases of a backend's error that mean "this model cannot read images", whatever their case.
-    Such a request goes to the guardian instead of being retried. Given patterns replace the built-in ones of that family."""
+    Such a request goes to the guardian instead of being retried. Given patterns replace the built-in ones of that family.
+    Without effect in this version, which does not act on guardians."""
 
     offload_strategy: OffloadStrategy = OffloadStrategy.CLASSIC
     """Which set of lending rules holds. Adaptive lends sooner, to more helpers, and disturbs a helper's own work less.

@@ -92,6 +92,7 @@ def read(
     bytes_per_token: float = BYTES_PER_TOKEN,
 ) -> Facts:
     """The facts of a request that a person wrote. Raises UnreadableRequest."""
+    path, _, _ = path.partition("?")  # a router takes the query for no part of it either
     row = _row(path)
     has_images, has_audio = _media(body, row)
     is_form = row.media is Media.AUDIO

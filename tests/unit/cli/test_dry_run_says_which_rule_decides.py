@@ -204,6 +204,20 @@ def test_a_trace_of_a_model_meets_no_rule(answer):
     assert (said["after"]["rules"], said["after"]["models"]) == ({"(no frontend model)": 5}, {"small": 5})
 
 
+def test_a_trace_of_a_model_costs_what_the_model_costs(answer):
+    rows = [int(row.split(",")[1]) for row in TRACE.read_text().splitlines()[1:]]
+
+    said = answer("--trace", f"{TRACE}=large", "--limit", "5")["after"]
+
+    assert (said["cost_micros"], said["unpriced"]) == (9 * sum(rows[:5]), 0)
+
+
+def test_a_trace_of_a_name_that_nobody_declared_is_told_from_one_that_nothing_serves(answer):
+    said = answer("--trace", f"{TRACE}=smal", "--limit", "5")["after"]
+
+    assert (said["models"], said["cost_micros"], said["unpriced"]) == ({"(nobody declared that name)": 5}, 0, 5)
+
+
 def test_a_trace_adds_up_what_it_costs(answer):
     rows = [int(row.split(",")[1]) for row in TRACE.read_text().splitlines()[1:]]
 

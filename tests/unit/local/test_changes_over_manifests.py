@@ -108,3 +108,12 @@ def test_a_wish_means_a_version(asked: ObjectWrite, is_there: bool, code: str | 
     assert refused.value.refusal.code == code
     if code == "stale":
         assert "by bob" in str(refused.value)
+
+
+def test_any_number_that_a_manifest_may_hold_has_a_version() -> None:
+    """Of a RouteTest's body, for example: what a person tries there is no reason to end."""
+    given = [
+        {"kind": "RouteTest", "metadata": {"name": "t"}, "spec": {"max_tokens": many}} for many in (10**30, 10**31)
+    ]
+    assert version_of(given[0]) != version_of(given[1])
+    assert version_of(given[0]) == version_of(dict(given[0]))
