@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from turnout_router.admin.errors import BadInput, TooManyAttempts, WrongLogin, answer
+from turnout_router.admin.errors import BadInput, NoSuchMethod, TooManyAttempts, WrongLogin, answer
 from turnout_router.admin.guard import COOKIE, PREFIX, Guard, Handler, answered, check_origin, read_object
 from turnout_router.admin.passwords import MAX_PASSWORD_CHARACTERS
 from turnout_router.admin.people import Person
@@ -38,7 +38,9 @@ class LoginApi:
 
     def routes(self) -> list[web.RouteDef]:
         """Those that need no session."""
-        return [web.post("/login", answered(self._login)), web.post("/logout", answered(self._logout))]
+        handlers = {"/login": self._login, "/logout": self._logout}
+        taken = [web.post(path, answered(handler)) for path, handler in handlers.items()]
+        return taken + [web.route("*", path, answered(_only_post)) for path in handlers]
 
     def table(self) -> dict[str, dict[str, Handler]]:
         """Those that need one."""
@@ -100,6 +102,10 @@ class LoginApi:
 
     async def _session(self, _request: web.Request, person: Person) -> web.Response:
         return answer(200, {"name": person.name})
+
+
+async def _only_post(request: web.Request) -> web.Response:
+    raise NoSuchMethod(request.method, ["POST"])
 
 
 def _credentials(body: dict[str, Any]) -> tuple[str, str]:

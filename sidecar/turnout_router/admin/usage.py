@@ -6,7 +6,7 @@ nothing of them stands beside (`uncounted_requests`, `unpriced_requests`), so th
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf, isfinite
@@ -43,6 +43,7 @@ SUMS: Mapping[str, str] = {
 _OTHERS = frozenset({"group_by", "since", "until", "format"})
 DEFAULT_SINCE_S = 86_400.0
 MAX_GROUPS = 10_000
+MAX_VALUES = 100
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula."""
 
@@ -58,35 +59,46 @@ class Question:
     group_by: tuple[str, ...]
     since: float
     until: float
-    only: tuple[tuple[str, str], ...] = ()
-    """Group → the one value that counts."""
+    only: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Group → the values that count."""
 
 
-def question_of(query: Mapping[str, str], now: float) -> Question:
+def question_of(query: Iterable[tuple[str, str]], now: float) -> Question:
     """What a query string asks: `group_by=client,model`, `since=24h` or a date, `until`, and `client=ann` for only that.
 
-    Raises NoSuchQuestion.
+    Groups may be given one by one, and several values of one: any of them counts. Raises NoSuchQuestion.
     """
-    group_by = tuple(dict.fromkeys(name for name in query.get("group_by", "").split(",") if name))
-    only = tuple((name, value) for name, value in query.items() if name in GROUPS)
+    given: dict[str, list[str]] = {}
+    for name, value in query:
+        given.setdefault(name, []).append(value)
+    group_by = tuple(dict.fromkeys(name for names in given.get("group_by", ()) for name in names.split(",") if name))
+    only = tuple((name, tuple(values)) for name, values in given.items() if name in GROUPS)
     unknown = [name for name in group_by if name not in GROUPS]
-    unknown += [name for name in query if name not in GROUPS and name not in _OTHERS]
+    unknown += [name for name in given if name not in GROUPS and name not in _OTHERS]
     if unknown:
         raise NoSuchQuestion(f"{unknown[0][:64]!r} is none of {', '.join(GROUPS)}")
-    since = _moment(query.get("since", ""), now, DEFAULT_SINCE_S)
-    return Question(group_by, since, _moment(query.get("until", ""), now, 0.0), only)
+    if any(len(values) > MAX_VALUES for _, values in only):
+        raise NoSuchQuestion(f"more than {MAX_VALUES} values of one group")
+    if twice := next((name for name in ("since", "until", "format") if len(given.get(name, ())) > 1), None):
+        raise NoSuchQuestion(f"{twice} is given twice")
+    since = _moment(given.get("since", [""])[0], now, DEFAULT_SINCE_S)
+    return Question(group_by, since, _moment(given.get("until", [""])[0], now, 0.0), only)
 
 
 def select(question: Question) -> tuple[str, tuple[object, ...]]:
     """The SQL, and its parameters. Every name in it stands in this module."""
     shown = [*(GROUPS[name] for name in question.group_by), *SUMS.values()]
-    where = ["ts >= ?", "ts < ?", *(f"{GROUPS[name]} = ?" for name, _ in question.only)]
+    where = ["ts >= ?", "ts < ?", *(_any_of(name, values) for name, values in question.only)]
     sql = f"SELECT {', '.join(shown)} FROM requests WHERE {' AND '.join(where)}"  # noqa: S608 - see the docstring
     if question.group_by:
         numbers = ", ".join(str(number) for number in range(1, len(question.group_by) + 1))
         sql += f" GROUP BY {numbers} ORDER BY sum(cost_micros) DESC, count(*) DESC, {numbers}"
-    values = tuple(value for _, value in question.only)
+    values = tuple(value for _, several in question.only for value in several)
     return f"{sql} LIMIT {MAX_GROUPS + 1}", (question.since, question.until, *values)
+
+
+def _any_of(name: str, values: Sequence[str]) -> str:
+    return "(" + " OR ".join([f"{GROUPS[name]} = ?"] * len(values)) + ")"  # not IN: that compares a number to no text
 
 
 def answer_of(question: Question, rows: Sequence[Sequence[object]]) -> dict[str, object]:

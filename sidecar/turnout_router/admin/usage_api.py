@@ -26,7 +26,7 @@ class UsageApi:
 
     async def _usage(self, request: web.Request, _person: Person) -> web.Response:
         try:
-            question = usage.question_of(request.query, time.time())
+            question = usage.question_of(request.query.items(), time.time())
         except usage.NoSuchQuestion as error:
             raise BadInput(str(error)) from None
         wanted = request.query.get("format") or ("csv" if CSV in request.headers.get("Accept", "") else "json")

@@ -30,6 +30,14 @@ async def test_a_wrong_password_and_an_unknown_name_look_the_same(browser: Any, 
         assert not response.cookies
 
 
+@pytest.mark.parametrize("path", ["/login", "/logout"])
+async def test_another_method_is_told_which_one_is_taken(browser: Any, path: str) -> None:
+    session = await browser()
+    async with session.get(path) as response:
+        assert (response.status, response.headers["Allow"]) == (405, "POST")
+        assert (await response.json())["error"]["code"] == "method_not_allowed"
+
+
 @pytest.mark.parametrize("path", OF_ADMINS)
 async def test_without_a_session_every_path_of_people_is_a_401_in_json(browser: Any, path: str) -> None:
     session = await browser()

@@ -30,6 +30,14 @@ async def test_requests_are_counted_by_what_they_were(cluster: Any, ann: Any) ->
     assert usage["data"][0]["mean_seconds"] > 0
 
 
+async def test_groups_may_be_named_one_by_one(cluster: Any, ann: Any) -> None:
+    await call(cluster, ann)
+    async with ann.get("/admin/usage?group_by=client&group_by=model&client=gateway&client=bob") as response:
+        usage = await response.json()
+    assert usage["group_by"] == ["client", "model"]
+    assert [(row["client"], row["model"], row["requests"]) for row in usage["data"]] == [("gateway", "m", 1)]
+
+
 async def test_csv_is_had_by_accept_or_by_name(cluster: Any, ann: Any) -> None:
     await call(cluster, ann)
     asked = ({"headers": {"Accept": "text/csv"}}, {"params": {"format": "csv"}})

@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from turnout_router.admin.usage import GROUPS, MAX_GROUPS, SUMS, NoSuchQuestion, answer_of, csv_of, question_of, select
+from turnout_router.admin.usage import (
+    GROUPS,
+    MAX_GROUPS,
+    SUMS,
+    NoSuchQuestion,
+    Question,
+    answer_of,
+    csv_of,
+    question_of,
+    select,
+)
 
 NOW = 1_800_000_000.0
 COLUMNS = (
@@ -24,19 +34,26 @@ ROW = {
 INSERT = "INSERT INTO requests VALUES (" + ",".join("?" * len(ROW)) + ")"  # noqa: S608 - question marks
 
 
-def rows_of(query: dict[str, str], *rows: dict[str, Any]) -> list[tuple[Any, ...]]:
+Query = dict[str, str] | list[tuple[str, str]]
+
+
+def question(query: Query) -> Question:
+    return question_of(query.items() if isinstance(query, dict) else query, NOW)
+
+
+def rows_of(query: Query, *rows: dict[str, Any]) -> list[tuple[Any, ...]]:
     connection = sqlite3.connect(":memory:")
     connection.execute(f"CREATE TABLE requests ({COLUMNS}) STRICT")
     for row in rows:
         values = ROW | row
         connection.execute(INSERT, tuple(values.values()))
-    found = connection.execute(*select(question_of(query, NOW))).fetchall()
+    found = connection.execute(*select(question(query))).fetchall()
     connection.close()
     return found
 
 
-def asked(query: dict[str, str], *rows: dict[str, Any]) -> list[dict[str, Any]]:
-    answer = answer_of(question_of(query, NOW), rows_of(query, *rows))
+def asked(query: Query, *rows: dict[str, Any]) -> list[dict[str, Any]]:
+    answer = answer_of(question(query), rows_of(query, *rows))
     data = answer["data"]
     assert isinstance(data, list)
     return data
@@ -79,6 +96,24 @@ def test_only_what_is_named_counts() -> None:
     assert [row["requests"] for row in found] == [1]
 
 
+def test_groups_may_be_named_one_by_one() -> None:
+    (one,) = asked([("group_by", "client"), ("group_by", "model,client")], {})
+    assert list(one) == ["client", "model", *SUMS]
+
+
+@pytest.mark.parametrize(
+    ("query", "requests"),
+    [
+        ([("client", "ann"), ("client", "bob")], 3),
+        ([("client", "ann"), ("client", "bob"), ("status", "200")], 2),
+        ([("status", "500"), ("status", "404")], 1),
+    ],
+)
+def test_of_several_values_of_a_group_any_counts(query: Query, requests: int) -> None:
+    rows = ({}, {"caller": "bob"}, {"caller": "bob", "status": 500}, {"caller": "eve"})
+    assert [row["requests"] for row in asked(query, *rows)] == [requests]
+
+
 @pytest.mark.parametrize(
     ("query", "ages"),
     [
@@ -100,11 +135,20 @@ def test_a_time_is_a_duration_ago_a_date_or_seconds(query: dict[str, str], ages:
 
 @pytest.mark.parametrize(
     "query",
-    [{"group_by": "caller"}, {"group_by": "since"}, {"colour": "red"}, {"since": "yesterday"}, {"until": "1w"}],
+    [
+        {"group_by": "caller"},
+        {"group_by": "since"},
+        {"colour": "red"},
+        {"since": "yesterday"},
+        {"until": "1w"},
+        [("since", "1h"), ("since", "2h")],
+        [("format", "csv"), ("format", "json")],
+        [("client", "ann")] * 101,
+    ],
 )
-def test_what_cannot_be_asked_is_refused(query: dict[str, str]) -> None:
+def test_what_cannot_be_asked_is_refused(query: Query) -> None:
     with pytest.raises(NoSuchQuestion):
-        question_of(query, NOW)
+        question(query)
 
 
 def test_a_value_is_no_sql() -> None:
@@ -113,14 +157,14 @@ def test_a_value_is_no_sql() -> None:
 
 def test_csv_has_a_head_and_no_formula() -> None:
     query = {"group_by": "client"}
-    text = csv_of(question_of(query, NOW), rows_of(query, {"caller": '=HYPERLINK("x"),'}))
+    text = csv_of(question(query), rows_of(query, {"caller": '=HYPERLINK("x"),'}))
     head, row = csv.reader(io.StringIO(text))
     assert head == ["client", *SUMS]
     assert row[:2] == ['\'=HYPERLINK("x"),', "1"]
 
 
 def test_an_answer_that_is_cut_says_so() -> None:
-    question = question_of({"group_by": "client"}, NOW)
+    by_client = question({"group_by": "client"})
     row = ["x", *([0] * len(SUMS))]
-    assert answer_of(question, [row] * (MAX_GROUPS + 1))["truncated"]
-    assert not answer_of(question, [row] * MAX_GROUPS)["truncated"]
+    assert answer_of(by_client, [row] * (MAX_GROUPS + 1))["truncated"]
+    assert not answer_of(by_client, [row] * MAX_GROUPS)["truncated"]
