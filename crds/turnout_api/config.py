@@ -388,7 +388,7 @@ class ListenConfig(_Section):
 class RouterConfig(_Section):
     """Everything that one router needs to know."""
 
-    generation: Annotated[int, Field(ge=0)] = 0
+    generation: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Only grows; a router takes the higher of what it stored and what it is given."""
     cluster: ClusterConfig
     listen: ListenConfig = ListenConfig()

@@ -38,7 +38,7 @@ from turnout_router.gateway.intake import read_body, request_id_of
 from turnout_router.gateway.lent import CONFLICT, HandedBack
 from turnout_router.gateway.outgoing import renamed
 from turnout_router.gateway.questions import moment, question_of, truth
-from turnout_router.gateway.sense import wrong_event, wrong_lease
+from turnout_router.gateway.sense import wrong_event, wrong_lease, wrong_number
 from turnout_router.invalid import what_is_wrong
 from turnout_router.lending.service import NotDecided
 
@@ -89,7 +89,8 @@ class OffloadApi:
 
     async def _lease(self, request: web.Request) -> web.StreamResponse:
         answer, config = await _message(request, LeaseAnswer), self._router.in_force
-        if wrong := wrong_lease(answer, {self._router.node, config.cluster.node_id}, config.links):
+        here = {self._router.node, config.cluster.node_id}
+        if wrong := wrong_number(epoch=answer.epoch, seq=answer.seq) or wrong_lease(answer, here, config.links):
             raise errors.InvalidBody(f"no LeaseAnswer: {wrong}")
         self._router.runtime.take_leases(answer)
         return json_response(written(Acknowledged()))
@@ -109,6 +110,8 @@ class OffloadApi:
         push = await _message(request, LinksPush)
         if self._router.config.cluster.role is not Role.SLAVE:
             return refused(409, "not_a_slave", f"{self._router.config.cluster.node_id} has links of its own")
+        if wrong := wrong_number(generation=push.generation):
+            raise errors.InvalidBody(f"no LinksPush: {wrong}")
         try:
             changed = await self._router.take_links(push)
         except ValidationError as error:

@@ -9,9 +9,22 @@ from collections.abc import Collection, Sequence
 from turnout_api.config import LinkConfig
 from turnout_api.lending import LeaseAnswer, QueueEvent
 
+MAX_NUMBER = 2**63 - 1
+"""Of epochs and of what counts messages and configurations: what others than Python can read."""
+
+
+def wrong_number(**numbers: int) -> str:
+    """Why one of these counts nothing; empty = all may."""
+    for name, number in numbers.items():
+        if not 0 <= number <= MAX_NUMBER:
+            return f"{name}: {str(number)[:64]} is not in 0 to {MAX_NUMBER}"
+    return ""
+
 
 def wrong_event(event: QueueEvent) -> str:
     """Why an owner's queue cannot be so; empty = it can."""
+    if wrong := wrong_number(seq=event.seq):
+        return wrong
     for name, count in (("held_count", event.held_count), ("lendable_count", event.lendable_count)):
         if count < 0:
             return f"{name}: {count} requests"

@@ -39,6 +39,10 @@ from turnout_router.lending.owner_leases import Changes, Held, Leases
 from turnout_router.runtime.effects import Lend, News, StopLent, Ticket
 from turnout_router.runtime.state import Board, ModelState
 
+SILENCE_S = 60.0
+"""A master that has said nothing for so long, and for two lifetimes of a lease, is gone when another one answers an event: whatever
+it said, and however high its epoch was, binds nobody any more. No answer is on its way for so long (`router.EVENT_TIMEOUT_S`)."""
+
 
 @dataclass(slots=True)
 class Telling:
@@ -49,6 +53,7 @@ class Telling:
     seq: int = 0
     heard: tuple[int, int] = (0, 0)
     """`(epoch, seq)` of the newest answer."""
+    heard_at: float = 0.0
     due: Trigger | None = None
     on_its_way: bool = False
 
@@ -108,11 +113,11 @@ class OwnerQueue:
         trigger, telling.due, telling.on_its_way = telling.due, None, True
         return self.report(trigger, now)
 
-    def answered(self, answer: LeaseAnswer | None, now: float) -> None:
-        """The master has answered the event on its way; None = it did not."""
+    def answered(self, epoch: int | None, now: float) -> None:
+        """A master of this epoch has answered the event on its way, and its answer follows; None = none has."""
         self._telling.on_its_way, self._decided = False, True
-        if answer is not None:
-            self.apply(answer, now)
+        if epoch is not None:
+            self._outlive(epoch, now)
         if self._telling.due is not None and not self.retired:
             self._board.effects.append(News(self.name))
 
@@ -150,8 +155,17 @@ class OwnerQueue:
         stamp = answer.epoch, answer.seq
         if stamp < self._telling.heard:
             return
-        self._telling.heard = stamp
+        self._telling.heard, self._telling.heard_at = stamp, now
         self._write_changes(self._leases.apply(answer, now))
+
+    def _outlive(self, epoch: int, now: float) -> None:
+        """Forget a higher epoch, of which nothing has been heard for long, for that of the master that answers now.
+
+        A master whose memory and clock were lost begins lower than before; and one wrong message must not end lending for good.
+        """
+        telling, silence_s = self._telling, max(SILENCE_S, 2 * self._board.plan.lending.lease_ttl_s)
+        if epoch < telling.heard[0] and now - telling.heard_at >= silence_s:
+            telling.heard = (epoch, 0)
 
     def retire(self) -> None:
         """The last link that it owned is gone."""
@@ -423,10 +437,10 @@ class Owners:
         if model.waiting:
             queue.tell(Trigger.ENQUEUED)
 
-    def answered(self, model: str, now: float) -> None:
-        """The event of this model is no longer on its way."""
+    def answered(self, model: str, epoch: int | None, now: float) -> None:
+        """The event of this model is no longer on its way: as `OwnerQueue.answered`."""
         if (queue := self.queues.get(model)) is not None:
-            queue.answered(None, now)
+            queue.answered(epoch, now)
         elif (telling := self._tellings.get(model)) is not None:
             telling.on_its_way = False
 

@@ -166,7 +166,7 @@ class RuntimeCore:
 
     def answered(self, model: str, answer: LeaseAnswer | None, now: float) -> list[Effect]:
         """The master's answer to the event on its way; None = there was none."""
-        self._owners.answered(model, now)
+        self._owners.answered(model, None if answer is None else answer.epoch, now)
         if answer is not None:
             self._apply(answer, now)
         return self._settle(now)

@@ -79,6 +79,27 @@ async def test_a_lease_that_cannot_be_used_is_a_400_and_changes_nothing(
     assert not world.rows(world.owner, "lease_updated")
 
 
+@pytest.mark.parametrize("number", [-1, 1 << 63, 10**30])
+async def test_an_epoch_a_count_or_a_generation_that_is_none_is_a_400_and_changes_nothing(
+    scene: Any, number: int
+) -> None:
+    world = await scene(granted=False)
+    answer = {"epoch": 1, "seq": 1, "model": "o-local", "leases": []}
+    push = {"generation": number, "links": [], "settings": {}}
+    before = world.owner.in_force
+    for router, path, body, name in (
+        (world.owner, "offload/lease", answer | {"epoch": number}, "epoch"),
+        (world.owner, "offload/lease", answer | {"seq": number}, "seq"),
+        (world.master, "offload/event", EVENT | {"seq": number}, "seq"),
+        (world.owner, "links", push, "generation"),
+        (world.owner, "config", world.owner.config.model_dump(mode="json") | {"generation": number}, "generation"),
+    ):
+        refused = await world.post(router, path, body)
+        assert (refused.status, refused.body["code"]) == (400, "invalid_body")
+        assert name in refused.body["message"]
+    assert world.owner.in_force is before
+
+
 async def test_a_lease_of_a_linked_helper_is_taken(scene: Any) -> None:
     world = await scene(granted=False)
     answer = {"epoch": 1 << 60, "seq": 1, "model": "o-local", "leases": [LEASE]}

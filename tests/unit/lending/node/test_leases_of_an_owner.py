@@ -46,6 +46,35 @@ def test_an_answer_that_is_older_than_what_was_heard_is_ignored(owner, lease):
     assert list(router.lent) == ["3", "4"], "a master that started anew counts from the beginning"
 
 
+def test_a_master_that_begins_lower_is_heard_once_the_higher_one_has_been_silent_for_long(owner, lease):
+    router = owner()
+    router.claim(*"12345678")
+    router.event()
+    router.answer(seq=1, epoch=1 << 62)
+    for moment, taken in ((59.0, []), (60.0, ["3"])):
+        router.at(moment)
+        router.claim(f"at {moment}")
+        router.event()
+        router.push(lease(1), seq=9, epoch=2)
+        assert router.lent == {}, "only who answers is the master: what is pushed may have been on its way for long"
+        router.answer(lease(1), seq=10, epoch=2)
+        assert list(router.lent) == taken
+
+
+def test_the_higher_epoch_counts_as_long_as_its_master_speaks(owner, lease):
+    router = owner()
+    router.claim(*"12345678")
+    router.event()
+    router.answer(seq=1, epoch=2)
+    router.at(59.0)
+    router.push(seq=2, epoch=2)
+    router.at(100.0)
+    router.claim("later")
+    router.event()
+    router.answer(lease(1), seq=10, epoch=1)
+    assert router.lent == {}
+
+
 def test_an_answer_from_before_its_links_went_is_old_when_they_are_back(owner, lease):
     router = owner()
     router.claim(*"12345678")
