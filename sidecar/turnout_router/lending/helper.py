@@ -324,7 +324,7 @@ class HelperSide:
                     context_window=model.spec.context_window,
                     vision=model.spec.vision,
                     parallel=model.spec.parallel,
-                    available=Loading.can_go(model.unit, now),
+                    available=Loading.can_borrow(model.unit, now),
                 )
             )
         return tuple(found)

@@ -11,6 +11,9 @@ from turnout_router.runtime.state import Board, Phase, UnitState
 
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MOST_S = 60.0
+LENT_PATIENCE = 60.0
+"""How much longer than own work borrowed work waits after a load that failed: a minute, two, four, an hour at most. Each attempt
+pushes out what the node has loaded for itself, and at its owner the work is in good hands."""
 STEADY_S = 60.0
 """A unit that was loaded this long is in no crash loop: its back-off starts anew."""
 
@@ -29,6 +32,15 @@ class Loading:
         return not (unit.down or unit.doubted or unit.leaving) and (
             unit.phase is not Phase.ABSENT or now >= unit.retry_at
         )
+
+    @staticmethod
+    def can_borrow(unit: UnitState, now: float) -> bool:
+        """Whether it may be used, or loaded, now for the work of another node."""
+        if unit.start_failed and unit.phase is Phase.ABSENT:
+            failed_at = unit.phase_since
+            if now < failed_at + LENT_PATIENCE * (unit.retry_at - failed_at):
+                return False
+        return Loading.can_go(unit, now)
 
     def begin(self, unit: UnitState, model: str, now: float, *, borrowed: bool = False, restore: bool = False) -> None:
         """Load a unit; on an exclusive runtime what is loaded goes for it."""

@@ -36,6 +36,27 @@ def test_a_model_whose_server_is_away_is_not_available(helper):
     assert (linked(state, "m").available, linked(state, "m2").available) == (False, True)
 
 
+def test_a_model_that_could_not_be_loaded_is_not_available_for_longer_with_each_failure(helper):
+    router, now = helper(), 0.0
+    for pause_s in (60.0, 120.0, 240.0):
+        router.at(now)
+        router.borrow(f"at {now}")
+        router.take(router.core.on_load_failed("u-m", "no such file", now))
+        assert not linked(router.core.state(now + pause_s - 0.1), "m").available
+        now += pause_s
+        assert linked(router.core.state(now), "m").available
+
+
+def test_an_own_load_that_succeeds_makes_a_model_available_again(helper):
+    router = helper()
+    router.borrow("a")
+    router.take(router.core.on_load_failed("u-m", "no such file", 0.0))
+    router.at(1.0)
+    router.claim("1", model="m")
+    router.loaded()
+    assert linked(router.core.state(1.0), "m").available
+
+
 def test_what_a_load_would_push_out_is_named_unless_borrowing_put_it_there(helper):
     router = helper()
     state = router.core.state(0.0)
