@@ -16,6 +16,7 @@ from turnout_operator.readings import ModelSaid, Said, Unread
 _IMAGE = frozenset({Capability.IMAGE.value, Capability.VIDEO.value})
 _MAX_REASON, _MAX_URL, _MAX_NAME, _MAX_VERSION = 256, 512, 253, 64
 """Characters, as the schema has them."""
+_NOT_ASKED = "it has no tokenSecretRef, and so the operator cannot ask its router"
 
 
 def facts(verdict: Verdict, picture: Picture) -> Iterator[Fact | Unchanged]:
@@ -60,13 +61,15 @@ def _programmed(node: str, known: NodeFacts, generation: int) -> Fact | Unchange
         )
     if known.in_cluster and not known.reached:
         return conditions.programmed(Why.NO_PODS, "none of its routers runs yet")
-    if not known.tellable or any(r is None or r.generation < generation for r in known.reached.values()):
-        return Unchanged(PROGRAMMED)
     return _told(known, generation)
 
 
-def _told(known: NodeFacts, generation: int) -> Fact:
-    """Of a node whose routers were all told the newest configuration."""
+def _told(known: NodeFacts, generation: int) -> Fact | Unchanged:
+    """Of a node that has routers: whether all were told the newest configuration, and run it."""
+    if not known.tellable:
+        return Fact(PROGRAMMED, "Unknown", Why.NOT_ASKED, _NOT_ASKED)
+    if any(r is None or r.generation < generation for r in known.reached.values()):
+        return Unchanged(PROGRAMMED)
     failed = [f"{url}: {r.trouble}" for url, r in known.reached.items() if r is not None and r.trouble]
     if failed:
         return conditions.programmed(
@@ -105,7 +108,7 @@ def _ready_outside(known: NodeFacts, picture: Picture) -> Fact | Unchanged:
                 if seen is not None and not seen.healthy:
                     return conditions.ready(Why.UNHEALTHY, f"its master cannot use it: {seen.reason}")
                 return conditions.ready(Why.READY)
-    return Unchanged(READY)
+    return Unchanged(READY) if known.tellable else Fact(READY, "Unknown", Why.NOT_ASKED, _NOT_ASKED)
 
 
 # Lists

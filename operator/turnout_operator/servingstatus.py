@@ -15,11 +15,10 @@ from turnout_operator.prices import Prices
 
 
 def facts(verdict: Verdict, picture: Picture) -> Iterator[Fact | Unchanged]:
-    """Whether it serves, of an object that routers were given; of a RouteTest, whether it passes."""
+    """Whether it serves, of an object that routers were given; of a RouteTest that was run, whether it passes."""
     if verdict.kind == "RouteTest":
-        outcome = picture.resolution.tests.get(verdict.key)
-        if outcome is not None:
-            yield conditions.ready(Why.PASSES if outcome.passed else Why.FAILS, outcome.message)
+        outcome = picture.resolution.tests[verdict.key]
+        yield conditions.ready(Why.PASSES if outcome.passed else Why.FAILS, outcome.message)
         return
     resource = picture.served(verdict.kind, verdict.name)
     if resource is not None:

@@ -14,6 +14,7 @@ from turnout_operator.damping import is_declared
 from turnout_operator.events import events
 from turnout_operator.picture import Picture, some
 from turnout_operator.prices import Prices
+from turnout_operator.silence import silence_of
 
 Manifest = Mapping[str, Any]
 """An object as the API server gives it, with its `kind`."""
@@ -38,11 +39,15 @@ def statuses(
     Of those that are `resting` only what somebody declared is said.
     """
     prices = Prices(picture.resolution.configs, picture.resolution.master)
+    silence = silence_of(picture, manifests, now)
     for manifest, verdict in zip(manifests, picture.resolution.verdicts, strict=True):
         current = manifest.get("status") or {}
+        facts = _facts(verdict, picture)
+        if silence is not None and verdict.kind != "RouterNode":
+            facts = silence.fill(facts, current)
         status = conditions.new_status(
             current,
-            tuple(_facts(verdict, picture)),
+            tuple(facts),
             generation=verdict.generation,
             now=now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             fields=_fields(verdict, picture, prices, current),
@@ -74,7 +79,7 @@ def of_dying(manifests: Iterable[Manifest], now: datetime) -> Iterator[StatusWri
 def _facts(verdict: Verdict, picture: Picture) -> Iterable[Fact | Unchanged]:
     yield conditions.accepted(verdict)
     served = verdict.key in picture.resolution.served
-    if verdict.kind == "RouteTest":
+    if verdict.kind == "RouteTest" and verdict.key in picture.resolution.tests:
         yield from servingstatus.facts(verdict, picture)
     elif not served:
         yield conditions.not_served(verdict)
@@ -82,6 +87,8 @@ def _facts(verdict: Verdict, picture: Picture) -> Iterable[Fact | Unchanged]:
         yield conditions.ready(
             Why.NO_MASTER, "no Master or Standalone is accepted in this namespace: nothing serves it"
         )
+    elif verdict.kind == "RouteTest":
+        yield conditions.ready(Why.NOT_SERVED)
     elif verdict.kind == "RouterNode":
         yield from nodestatus.facts(verdict, picture)
     else:

@@ -142,7 +142,7 @@ def test_without_a_master_nothing_is_ready(declared: Any) -> None:
 def test_a_rule_is_programmed_once_the_master_runs_a_configuration_with_it(declared: Any, known: Any) -> None:
     generation = declared.generation("master")
     known(MODELS, {}, generation=generation - 1)
-    assert "Programmed" not in {c["type"] for c in declared.status("FrontendModel", "direct")["conditions"]}
+    assert declared.condition("FrontendModel", "direct", "Programmed")["status"] != "True"
 
     known(MODELS, {}, generation=generation)
 
