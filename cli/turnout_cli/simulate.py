@@ -13,7 +13,7 @@ from turnout_cli.output import Output, print_document, table_console
 from turnout_cli.replaying.trace import TraceError, read_trace
 from turnout_cli.simulating.clusters import Cluster
 from turnout_cli.simulating.comparison import as_data, render, simulate_variant
-from turnout_cli.simulating.recorded import read_log
+from turnout_cli.simulating.recorded import read_logs
 from turnout_cli.simulating.requests import Arrival
 from turnout_cli.simulating.speeds import SpeedsError, read_speeds
 from turnout_cli.simulating.traffic import of_rows
@@ -94,8 +94,7 @@ def _traffic(
         noise = cluster.speeds[targets[0].node][targets[0].model].noise
         rows = read_trace(Path(path), limit)
         arrivals += of_rows(rows, targets, time_scale=time_scale, seed=seed * 1000 + number, noise=noise)
-    for database in logs:
-        arrivals += [_placed(cluster, each) for each in read_log(database, limit=limit, time_scale=time_scale)]
+    arrivals += [_placed(cluster, each) for each in read_logs(logs, limit=limit, time_scale=time_scale)]
     if not arrivals:
         raise NotSimulated("no traffic: give --trace PATH=MODEL or --log router.db")
     return sorted(arrivals, key=lambda arrival: arrival.at_s)

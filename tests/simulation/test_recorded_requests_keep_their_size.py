@@ -9,7 +9,7 @@ import pytest
 
 from turnout_api.lending import Work
 from turnout_api.vocabulary import Lane
-from turnout_cli.simulating.recorded import read_log
+from turnout_cli.simulating.recorded import read_logs
 from turnout_cli.simulating.sizes import Measured, Row, sized
 from turnout_router.store.database import Store
 from turnout_router.store.records import RequestRecord, SampleRecord
@@ -90,7 +90,7 @@ async def test_the_databases_of_the_other_nodes_beside_it_tell_the_sizes(tmp_pat
     slave = Store.open(str(tmp_path / "nodes/gpu-a"))
     slave.add_sample(SampleRecord("m", 101.99, 0.8, 6.0, 40.0, 0.0, 80))
     await slave.close()
-    (arrival,) = read_log(tmp_path / "nodes/master/router.db")
+    (arrival,) = read_logs([tmp_path / "nodes/master/router.db"])
     assert (arrival.target.node, arrival.work.output_tokens) == ("gpu-a", 40)
 
 
@@ -102,5 +102,5 @@ def test_the_log_of_an_older_version_is_read(tmp_path: Path):
             "CREATE TABLE requests (ts REAL, node TEXT, local_id TEXT, stream INTEGER, status INTEGER, bytes_in INTEGER, bytes_out INTEGER)"
         )
         connection.execute("INSERT INTO requests VALUES (100, 'a', 'm', 0, 200, 80, 508)")
-    (arrival,) = read_log(database)
+    (arrival,) = read_logs([database])
     assert arrival.work.output_tokens == pytest.approx(40, rel=0.1)

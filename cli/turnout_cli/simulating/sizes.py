@@ -57,6 +57,7 @@ class Row:
     lent_to: str = ""
     input_tokens: float | None = None
     output_tokens: float | None = None
+    request_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
