@@ -150,14 +150,15 @@ class MasterLending:
         return Decisions(rows=rows[:limit], missing=missing)
 
     async def gather_queues(self, own: QueueReport) -> Queues:
-        """The queue of this router and of every node, each as it is at this moment."""
+        """The queue of this router and of every node, each as it is at this moment; their requests too where `own` lists its own."""
         queues, missing = [own], {}
+        path = "queue" if own.requests is None else "queue?requests=1"
 
         async def ask(node_id: str, node: Node) -> None:
             if self._peers is None:
                 return
             try:
-                queues.append(await self._peers.get(node.url, "queue", QueueReport, timeout_s=GATHER_TIMEOUT_S))
+                queues.append(await self._peers.get(node.url, path, QueueReport, timeout_s=GATHER_TIMEOUT_S))
             except PeerFailed as error:
                 missing[node_id] = str(error)
 

@@ -1,5 +1,6 @@
 """`GET queue?all=1`: a master gives its own queue and those of its nodes; whom it cannot ask is named."""
 
+import asyncio
 from typing import Any
 
 import aiohttp
@@ -17,6 +18,20 @@ async def test_every_node_is_in_it(scene: Any) -> None:
 
     assert {queue["node_id"] for queue in body["queues"]} == {"master", "own", "hlp"}
     assert body["missing"] == {}
+
+
+async def test_the_requests_of_every_node_are_listed_where_they_are_asked_for(scene: Any) -> None:
+    world = await scene()
+    asked = world.ask(3)
+    (lent,) = await world.at_helper.at_least(1)
+
+    body = (await world.get(world.master, "queue?all=1&requests=1")).body
+
+    (owner,) = (queue for queue in body["queues"] if queue["node_id"] == "own")
+    assert [(each["id"], each["state"]) for each in owner["requests"]] == [(lent.request_id, "lent")]
+    for each in [*await world.at_owner.at_least(2), lent]:
+        each.answer()
+    await asyncio.gather(*asked)
 
 
 async def test_a_slave_gives_its_own(scene: Any) -> None:
