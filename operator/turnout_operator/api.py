@@ -18,13 +18,14 @@ import aiohttp
 from kubernetes.aio import config as credentials
 from kubernetes.aio.client import ApiClient, Configuration
 
-from turnout_api.resolve import Key
 from turnout_api.resources import API_VERSION, CATEGORY, GROUP, KINDS, VERSION
 from turnout_api.resources.common import SecretKeyRef
 from turnout_operator.children import ChildKey, key_of
+from turnout_operator.former import left_over
 from turnout_operator.names import FIELD_MANAGER, LABELS, MASTER_LABEL, NODE_LABEL, STATE_SECRET, router_secret
 from turnout_operator.rights import Rights, missing, used
 from turnout_operator.state import Kept, Texts, dump, load
+from turnout_operator.statuses import StatusWrite
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TIMEOUT_S = 30.0
@@ -36,7 +37,7 @@ _AT_ONCE = 8
 """Requests side by side, where many of one kind are made."""
 _PAGE = 500
 """Objects a request of a list: bounds what one answer holds in memory, here and in the API server."""
-_APPLY = "application/apply-patch+yaml"
+_APPLY, _MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 _LEASES = "coordination.k8s.io/v1"
 _CHILDREN = {
     "Service": ("v1", "services"),
@@ -218,10 +219,16 @@ class Api:
         of_nodes, of_masters = await asyncio.gather(*(self._list(path, label) for label in labels))
         return of_nodes + of_masters
 
-    async def apply_status(self, namespace: str, key: Key, body: Mapping[str, Any]) -> None:
-        """Server-side apply. Nothing is written when the object is gone, or another one by now."""
+    async def apply_status(self, namespace: str, write: StatusWrite) -> None:
+        """Server-side apply; what others wrote beside it is taken out. Nothing is written when the object is gone, or another one by now."""
+        path = f"{self._of_kind(namespace, write.key.kind)}/{write.key.name}/status"
         try:
-            await self._apply(f"{self._of_kind(namespace, key.kind)}/{key.name}/status", body)
+            if write.before:
+                await self._merge(path, {"uid": write.body["metadata"]["uid"]}, write.before)
+            found = await self._apply(path, write.body)
+            if rest := left_over(write.body["status"], found.get("status") or {}, write.own):
+                # of what was there a moment ago: whatever came since is for the next round
+                await self._merge(path, {name: found["metadata"][name] for name in ("uid", "resourceVersion")}, rest)
         except ApiError as error:
             if error.status not in {404, 409}:
                 raise
@@ -310,9 +317,14 @@ class Api:
             if not more:
                 return items
 
-    async def _apply(self, path: str, body: Mapping[str, Any]) -> None:
+    async def _apply(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Gives what is there now."""
         query = f"?fieldManager={FIELD_MANAGER}&force=true"  # these fields are the operator's alone
-        await self._request("PATCH", path + query, body, content_type=_APPLY)
+        return await self._request("PATCH", path + query, body, content_type=_APPLY)
+
+    async def _merge(self, path: str, metadata: Mapping[str, Any], status: Mapping[str, Any]) -> None:
+        body = {"metadata": metadata, "status": status}
+        await self._request("PATCH", f"{path}?fieldManager={FIELD_MANAGER}", body, content_type=_MERGE)
 
     async def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, content_type: str = "application/json"

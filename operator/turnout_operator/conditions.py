@@ -5,13 +5,14 @@ and a status that says the same again is not written, so a steady cluster is not
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Literal
 
 from turnout_api.resolve import Verdict
 from turnout_operator.bounded import cut
+from turnout_operator.former import own_conditions
 
 ACCEPTED = "Accepted"
 PROGRAMMED = "Programmed"
@@ -114,25 +115,28 @@ def new_status(
     generation: int,
     now: str,
     fields: Mapping[str, object],
+    there: object = None,
+    own: Collection[str] = OWN,
 ) -> dict[str, Any] | None:
-    """The status to apply, or None when `current` says it already. `fields` are what else stands in it."""
+    """The status to apply, or None when it is there already. `fields` are what else stands in it.
+
+    `current` is what of it can be gone on with, `there` the whole (None = the same); `own` the types of conditions that are the operator's.
+    """
     before = {condition.get("type"): condition for condition in current.get("conditions") or []}
     conditions = []
     for fact in facts:
-        there = before.get(fact.type)
+        last = before.get(fact.type)
         if isinstance(fact, Fact):
-            conditions.append(_condition(fact, there or {}, generation, now))
-        elif there is not None:
-            conditions.append(dict(there))
+            conditions.append(_condition(fact, last or {}, generation, now))
+        elif last is not None:
+            conditions.append(dict(last))
     said = {name: current.get(name) if value is KEEP else value for name, value in fields.items()}
     status: dict[str, Any] = {"observedGeneration": generation, **said, "conditions": conditions}
     # an applied status has its own fields alone: one that is None is not in it, and the API server drops it
     status = {name: value for name, value in status.items() if value is not None}
-    own = [condition for condition in current.get("conditions") or [] if condition.get("type") in OWN]
-    there = {**current, "conditions": own}
-    if all(_same(there.get(name), status.get(name)) for name in ("observedGeneration", "conditions", *fields)):
-        return None
-    return status
+    whole: Mapping[str, Any] = there if isinstance(there, Mapping) else current
+    whole = {**whole, "conditions": own_conditions(whole.get("conditions"), own)}
+    return None if all(_same(whole.get(name), status.get(name)) for name in {*whole, *status}) else status
 
 
 def _same(one: object, other: object) -> bool:

@@ -230,7 +230,7 @@ class Rounds:
             await asyncio.gather(*(self._say_one(namespace, status, writes) for status in some))
 
     async def _say_one(self, namespace: str, status: StatusWrite, writes: _Writes) -> None:
-        if await writes.wrote("statuses", self._api.apply_status(namespace, status.key, status.body)):
+        if await writes.wrote("statuses", self._api.apply_status(namespace, status)):
             if not status.declared:
                 self._damper.wrote(namespace, status.key, self._now().timestamp())
             for event in status.events:

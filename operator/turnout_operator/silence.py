@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 from turnout_api.resolve import Key
 from turnout_operator import nodestatus
 from turnout_operator.conditions import PROGRAMMED, READY, Fact, Unchanged, Why
+from turnout_operator.former import said_by
 from turnout_operator.picture import Picture
 
 PATIENCE_S: Final = 30.0
@@ -66,7 +67,7 @@ def silence_of(picture: Picture, manifests: Sequence[Mapping[str, Any]], now: da
 def _since(master: str, manifests: Sequence[Mapping[str, Any]], now: datetime) -> float:
     """For how many seconds the master has said that it is not ready."""
     node = next(m for m in manifests if (m["kind"], m["metadata"]["name"]) == ("RouterNode", master))
-    for condition in (node.get("status") or {}).get("conditions") or []:
+    for condition in said_by(node).get("conditions") or []:
         if (condition.get("type"), condition.get("status")) == (READY, "False"):
             return (now - datetime.fromisoformat(condition["lastTransitionTime"])).total_seconds()
     return 0.0

@@ -1,8 +1,8 @@
 """What is said about each object: its status, and an Event when the judgement turned. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from turnout_operator import conditions, linkstatus, nodestatus, servingstatus
 from turnout_operator.conditions import PROGRAMMED, Fact, Unchanged, Why
 from turnout_operator.damping import is_declared
 from turnout_operator.events import events
+from turnout_operator.former import applied_types, readable, unreadable
 from turnout_operator.picture import Picture, some
 from turnout_operator.prices import Prices
 from turnout_operator.silence import silence_of
@@ -29,6 +30,10 @@ class StatusWrite:
     events: tuple[Mapping[str, Any], ...] = ()
     declared: bool = True
     """It follows from what somebody declared, not only from what routers and pods do."""
+    before: Mapping[str, Any] = field(default_factory=dict)
+    """A merge patch of the status that is there, without which nothing can be applied; mostly empty. See `former`."""
+    own: Collection[str] = conditions.OWN
+    """Types of conditions that are the operator's."""
 
 
 def statuses(
@@ -41,7 +46,9 @@ def statuses(
     prices = Prices(picture.resolution.configs, picture.resolution.master)
     silence = silence_of(picture, manifests, now)
     for manifest, verdict in zip(manifests, picture.resolution.verdicts, strict=True):
-        current = manifest.get("status") or {}
+        own = conditions.OWN | applied_types(manifest)
+        wrong = unreadable(verdict.kind, manifest.get("status"))
+        current = readable(manifest.get("status"), wrong)
         facts = _facts(verdict, picture)
         if silence is not None and verdict.kind != "RouterNode":
             facts = silence.fill(facts, current)
@@ -51,12 +58,14 @@ def statuses(
             generation=verdict.generation,
             now=now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             fields=_fields(verdict, picture, prices, current),
+            there=manifest.get("status"),
+            own=own,
         )
         declared = status is not None and is_declared(current, status)
         if status is not None and (declared or verdict.key not in resting):
             about = _about(manifest)
             said = tuple(events(about, current, status, now))
-            yield StatusWrite(verdict.key, about | {"status": status}, said, declared)
+            yield StatusWrite(verdict.key, about | {"status": status}, said, declared, wrong, own)
 
 
 def of_dying(manifests: Iterable[Manifest], now: datetime) -> Iterator[StatusWrite]:
@@ -64,16 +73,20 @@ def of_dying(manifests: Iterable[Manifest], now: datetime) -> Iterator[StatusWri
     for manifest in manifests:
         held = some(map(str, manifest["metadata"].get("finalizers") or []))
         why = f"it is deleted, and routers are given nothing of it; it is held by {held}"
+        own = conditions.OWN | applied_types(manifest)
+        wrong = unreadable(manifest["kind"], manifest.get("status"))
         status = conditions.new_status(
-            manifest.get("status") or {},
+            readable(manifest.get("status"), wrong),
             (conditions.ready(Why.BEING_DELETED, why),),
             generation=manifest["metadata"]["generation"],
             now=now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             fields={},
+            there=manifest.get("status"),
+            own=own,
         )
         if status is not None:
             key = Key(manifest["kind"], manifest["metadata"]["name"])
-            yield StatusWrite(key, _about(manifest) | {"status": status})
+            yield StatusWrite(key, _about(manifest) | {"status": status}, before=wrong, own=own)
 
 
 def _facts(verdict: Verdict, picture: Picture) -> Iterable[Fact | Unchanged]:

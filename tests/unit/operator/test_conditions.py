@@ -25,13 +25,19 @@ def test_another_reason_keeps_the_time_and_another_status_moves_it():
     assert healed["conditions"][0]["lastTransitionTime"] == LATER
 
 
-def test_conditions_and_fields_of_others_are_not_looked_at():
+def test_conditions_of_others_are_not_looked_at():
     status = new_status({}, (GOOD,), generation=1, now=NOW, fields={})
 
     theirs = {"type": "Backed", "status": "True", "reason": "Up", "message": "", "lastTransitionTime": NOW}
-    there = status | {"serving": "1/1", "conditions": [*status["conditions"], theirs]}
+    there = status | {"conditions": [*status["conditions"], theirs]}
 
     assert new_status(there, (GOOD,), generation=1, now=LATER, fields={}) is None
+
+
+def test_a_field_that_is_said_no_more_is_taken_away():
+    status = new_status({}, (GOOD,), generation=1, now=NOW, fields={})
+
+    assert new_status(status | {"serving": "1/1"}, (GOOD,), generation=1, now=LATER, fields={}) == status
 
 
 def test_a_condition_of_the_operators_that_is_said_no_more_is_taken_away():

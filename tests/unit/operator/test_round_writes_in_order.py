@@ -61,10 +61,10 @@ class Api:
     async def apply_secret(self, manifest):
         self._note(manifest["metadata"]["name"])
 
-    async def apply_status(self, _namespace, key, body):
-        self.statuses[key.name] = body
+    async def apply_status(self, _namespace, write):
+        self.statuses[write.key.name] = write.body
         self.on_status()
-        self._note(f"status {key.name}")
+        self._note(f"status {write.key.name}")
 
     async def create_event(self, event):
         self._note(f"event {event['regarding']['name']}")
