@@ -42,6 +42,8 @@ class Silence:
         there = {condition.get("type"): condition.get("reason") for condition in current.get("conditions") or []}
         for fact in facts:
             reasons = _OF_THE_MASTER.get(fact.type)
+            if reasons is not None and self.fact[0] == "Unknown":
+                reasons |= {Why.MASTER_NOT_READY}  # as far as was heard last
             if isinstance(fact, Fact) or reasons is None:
                 yield fact
             elif there.get(fact.type) not in reasons or (self.lasts and fact.type == READY):

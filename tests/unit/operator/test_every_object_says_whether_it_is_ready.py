@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from turnout_operator.readings import Unread
+
 MODELS = {("gpu-a", "gpu-a-ff"): True}
 PUBLIC = {"cc11": True}
 
@@ -56,6 +58,13 @@ def test_what_the_master_said_goes_when_it_is_away_for_long(pooled: Any, router_
 
     assert said(pooled)["Ready"] == ("False", "MasterNotReady")
     assert pooled.round().statuses == ()
+
+
+def test_an_operator_that_starts_anew_leaves_what_is_said_of_a_master_that_does_not_answer(pooled: Any) -> None:
+    pooled.round(readings={"http://master:8900": Unread("no answer")})
+    assert said(pooled)["Ready"] == ("False", "MasterNotReady")
+
+    assert pooled.round(readings={}).statuses == ()
 
 
 @pytest.mark.usefixtures("in_cluster")
