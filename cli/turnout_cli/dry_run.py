@@ -33,6 +33,7 @@ from turnout_cli.replaying.trace import TraceError, TraceRow, read_trace
 from turnout_cli.rulecounts import Counts, count, facts_of, side_by_side
 from turnout_cli.sources import text_of, why_unread
 from turnout_cli.validate import STDIN, gather
+from turnout_router.invalid import what_is_wrong
 
 DEFAULT_PATH = "/v1/chat/completions"
 
@@ -157,8 +158,7 @@ def _request(file: str) -> _Request:
     except Unreadable as error:
         _stop(f"{file}:{error.line}: {error}")
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        _stop(f"{file}: {'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg']}")
+        _stop(f"{file}: {what_is_wrong(error)[0]}")
 
 
 def _value(text: str) -> object:

@@ -58,7 +58,7 @@ def test_a_query_is_no_part_of_the_path(dry_run):
         ("{", "request.json:1: no YAML"),
         ('{"model": "small",\n"model": "large"}', "request.json:2: model is there twice"),
         ('{"body": {"model": "small", "messages": %s}}' % ("[" * 5000 + "]" * 5000), "too deep"),
-        ('{"body": "hi"}', "request.json: body: "),
+        ('{"body": "hi"}', "request.json: body: must be a mapping"),
     ],
 )
 def test_what_is_no_request_is_told_in_a_line(dry_run, text, said):
