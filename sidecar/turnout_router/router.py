@@ -355,12 +355,17 @@ class Router:
             queue=self.runtime.queue(),
         )
 
-    def explain(self, facts: Facts, *, live: bool = False) -> Explanation:
+    def explain(
+        self, facts: Facts, *, live: bool = False, may_use: Callable[[str], bool] = lambda _: True
+    ) -> Explanation:
         """The dry-run: what would become of a request, and why. Changes nothing.
 
-        `live` asks what is in flight, latencies, turns and ejections; else every backend that is up looks idle.
+        `live` asks what is in flight, latencies, turns and ejections; else every backend that is up looks idle. `may_use`
+        tells of a model that the cluster picks whether it is for the caller.
         """
-        return self.frontends.explain(facts, self.registry.table, self.endpoints, live=live, now=self.clock())
+        return self.frontends.explain(
+            facts, self.registry.table, self.endpoints, live=live, now=self.clock(), may_use=may_use
+        )
 
     def answered(self, endpoint: Endpoint, model: PublicModel, seconds: float) -> None:
         """The head of a good answer came after this long."""

@@ -95,6 +95,10 @@ def _said(kind: type[BaseModel], path: Path, details: ErrorDetails) -> str:
             said = _choice(given, str(context["expected"]))
         case "string_pattern_mismatch":
             said = _SHAPES.get(context["pattern"], f"must match {context['pattern']}")
+        case "too_short":
+            said = f"must have at least {context['min_length']}, and has {context['actual_length']}"
+        case "too_long":
+            said = f"may have at most {context['max_length']}, and has {context['actual_length'] or 'more'}"
         case _:
             said = details["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
     return said

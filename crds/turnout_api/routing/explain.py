@@ -4,8 +4,8 @@ One answer for `POST /admin/routing/dry-run`, `turnout dry-run` and route tests.
 A deny (`denied` is set) is not the same as nothing serving (`reason`).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from turnout_api.routing import pools
@@ -16,7 +16,7 @@ from turnout_api.routing.conditions import Inflight
 from turnout_api.routing.cost import cost
 from turnout_api.routing.decide import NO_MEANS, Declined, decide, declined
 from turnout_api.routing.facts import Facts
-from turnout_api.routing.paths import needs
+from turnout_api.routing.paths import PATHS, needs
 from turnout_api.routing.snapshot import Deny, models_in
 from turnout_api.vocabulary import Capability
 
@@ -96,12 +96,16 @@ def explain(
     inflight: Inflight | None = None,
     means: Mapping[str, float] = NO_MEANS,
     as_written: bool = False,
+    may_use: Callable[[str], bool] = lambda _: True,
 ) -> Explanation:
     """What would become of the request.
 
     `balance`, `inflight` and `means` are the master's live counters; without them every backend looks idle and
     `maxInflightPerBackend` is taken to hold. `as_written`: the members of a pool in its own order, whatever its policy.
+    `may_use`: which names the caller's key is for, where a request names none itself.
     """
+    if not facts.model:
+        return _without_a_model(routing, facts, means, may_use)
     chain = routing.snapshot.find(facts.model, facts.path)
     if chain is None:
         return _of_a_model(routing, facts, means)
@@ -147,8 +151,6 @@ def _nothing(catalog: Catalog, models: Sequence[str], wanted: frozenset[Capabili
 def _of_a_model(routing: Routing, facts: Facts, means: Mapping[str, float]) -> Explanation:
     """The client names a model, a recipe, or nothing that is declared."""
     catalog = routing.catalog
-    if not facts.model:
-        return Explanation(reason="no_model")
     model = facts.model
     if model not in catalog.places and facts.path.startswith("/api/"):
         model = model.removesuffix(":latest")  # which Ollama's clients put behind a name without a tag
@@ -164,6 +166,26 @@ def _of_a_model(routing: Routing, facts: Facts, means: Mapping[str, float]) -> E
         guardian=_guardian(catalog, candidates, facts),
         reason=None if candidates else _nothing(catalog, [model], needs(facts.capability, has_images=facts.has_images)),
     )
+
+
+def _without_a_model(
+    routing: Routing, facts: Facts, means: Mapping[str, float], may_use: Callable[[str], bool]
+) -> Explanation:
+    """The cluster picks one of those that transcribe; an image is made by the one model that can, if there is one alone."""
+    row = PATHS.get(facts.path)
+    if row is None or not row.model_optional:
+        return Explanation(reason="no_model")
+    usable = (
+        _tried(routing.catalog, pools.Candidate(model), facts) for model in routing.catalog.places if may_use(model)
+    )
+    candidates = tuple(tried for tried in usable if tried.nodes)
+    match candidates:
+        case ():
+            return Explanation(reason="nothing_serving")
+        case (only,):
+            return _of_a_model(routing, replace(facts, model=only.model), means)
+        case _:
+            return Explanation(reason="no_model") if row.sdapi else Explanation(candidates=candidates)
 
 
 def _tried(catalog: Catalog, candidate: pools.Candidate, facts: Facts) -> Tried:

@@ -39,6 +39,8 @@ class PathFacts:
     """A stream is asked for by `stream_format`."""
     sdapi: bool = False
     """The model may stand in `override_settings`."""
+    model_optional: bool = False
+    """A request may name no model."""
 
 
 _C, _M = Capability, Media
@@ -55,7 +57,7 @@ PATHS: Mapping[str, PathFacts] = {
     "/v1/rerank": PathFacts(_C.EMBEDDING),
     "/v1/images/generations": PathFacts(_C.IMAGE),
     "/v1/images/edits": PathFacts(_C.IMAGE, _M.IMAGE),
-    "/v1/audio/transcriptions": PathFacts(_C.TRANSCRIPTION, _M.AUDIO),
+    "/v1/audio/transcriptions": PathFacts(_C.TRANSCRIPTION, _M.AUDIO, model_optional=True),
     "/v1/audio/translations": PathFacts(_C.TRANSCRIPTION, _M.AUDIO),
     "/v1/audio/speech": PathFacts(_C.SPEECH, speech=True),
     "/v1/audio/music": PathFacts(_C.MUSIC),
@@ -64,8 +66,8 @@ PATHS: Mapping[str, PathFacts] = {
     "/api/generate": _OLLAMA_TEXT,
     "/api/embed": _OLLAMA_EMBEDDING,
     "/api/embeddings": _OLLAMA_EMBEDDING,
-    "/sdapi/v1/txt2img": PathFacts(_C.IMAGE, sdapi=True),
-    "/sdapi/v1/img2img": PathFacts(_C.IMAGE, _M.IMAGE, sdapi=True),
+    "/sdapi/v1/txt2img": PathFacts(_C.IMAGE, sdapi=True, model_optional=True),
+    "/sdapi/v1/img2img": PathFacts(_C.IMAGE, _M.IMAGE, sdapi=True, model_optional=True),
 }
 """By path, decoded and without its query."""
 

@@ -68,8 +68,9 @@ class DryRunApi:
             raise BadInput("; ".join(what_is_wrong(error))) from None
         except UnreadableRequest as error:
             raise BadInput(error.said) from None
-        found = self._router.explain(facts, live=asked.live).as_data()
-        if caller is not None and found["reason"] not in NOBODYS and not caller.may_use(self._declared(facts)):
+        may_use = GATEWAY.may_use if caller is None else caller.may_use
+        found = self._router.explain(facts, live=asked.live, may_use=may_use).as_data()
+        if facts.model and found["reason"] not in NOBODYS and not may_use(self._declared(facts)):
             found |= {"candidates": [], "denied": None, "reason": "forbidden"}
         return answer(200, found | {"live": asked.live})
 

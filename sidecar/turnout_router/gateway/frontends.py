@@ -10,7 +10,7 @@ Invariants:
 * A request and its dry-run are decided by the same code from the same facts (`facts_of` and `routing.read` agree).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from aiohttp import web
@@ -88,14 +88,22 @@ class Frontends:
             self.pools.answered(model, seconds, now)
 
     def explain(
-        self, facts: Facts, table: RoutingTable, endpoints: Endpoints, *, live: bool, now: float
+        self,
+        facts: Facts,
+        table: RoutingTable,
+        endpoints: Endpoints,
+        *,
+        live: bool,
+        now: float,
+        may_use: Callable[[str], bool] = lambda _: True,
     ) -> Explanation:
         """What would become of a request. Changes nothing and takes no turn.
 
         `live` looks at what is in flight, at latencies, turns, and at what is ejected; without it every backend looks idle.
         """
-        if not live:
-            return explain(Routing(self.snapshot, catalog_of(table, facts.path)), facts, means=self.means.values)
+        if not live or not facts.model:  # what asks for no name is sent without a look at these
+            routing = Routing(self.snapshot, catalog_of(table, facts.path))
+            return explain(routing, facts, means=self.means.values, may_use=may_use)
 
         def inflight(model: str) -> Sequence[int]:
             return endpoints.inflight(serving(table, model))

@@ -132,3 +132,10 @@ async def test_it_says_forbidden_where_the_gateway_does(
         reason = (await response.json())["reason"]
     async with ann.post("/api/chat", json=body, headers={"Authorization": "Bearer key-of-eve"}) as response:
         assert (reason, response.status) == told
+
+
+@pytest.mark.parametrize("path", ["/sdapi/v1/txt2img", "/v1/audio/transcriptions"])
+async def test_a_request_that_need_name_no_model_is_told_as_it_is_answered(ann: Any, path: str) -> None:
+    async with ann.post("/admin/routing/dry-run", json={"path": path, "body": {"prompt": "hi"}}) as response:
+        told = await response.json()
+    assert (told["reason"], told["candidates"]) == ("nothing_serving", []), "none of this gateway's models can do it"

@@ -26,6 +26,18 @@ def test_every_path_that_reaches_a_backend_is_known_with_what_it_needs():
             assert needs(PATHS[path].capability, has_images=images) == paths.needs(row, has_images=images)
 
 
+def test_a_model_may_be_left_out_where_the_gateway_lets_it():
+    assert {path for path, row in PATHS.items() if row.model_optional} == {
+        path for path, row in ROWS.items() if row.model_optional
+    }
+
+
+def test_a_query_is_no_part_of_the_path():
+    facts = read("/v1/messages?beta=true", {"model": "f"})
+
+    assert (facts.path, facts.model) == ("/v1/messages", "f")
+
+
 ODD = st.sampled_from([None, True, False, 0, 7, "", "image", "sse", [], ["x"], {}, [None], {"image_url": {}}])
 PART = st.dictionaries(st.sampled_from(["type", "content", "image_url", "images", "role", "output"]), ODD, max_size=3)
 TYPES = st.sampled_from(["image", "input_audio", "text", ["image"]])
@@ -121,7 +133,6 @@ def test_tokens_are_a_quarter_of_the_bytes_rounded_up_until_a_ratio_is_known():
     [
         ("/v1/chat/completion", "/v1/chat/completions"),
         ("v1/embeddings", "/v1/embeddings"),
-        ("/v1/messages?beta=true", "/v1/messages"),
         ("/nowhere", ""),
         ("", ""),
     ],
