@@ -38,7 +38,7 @@ class NodeFacts:
     """Objects that it needs and the API server did not take, each with why."""
     routers: tuple[RouterPod, ...] = ()
     ended: tuple[str, ...] = ()
-    """Pods of it that failed and are still there, each with why."""
+    """Pods of it that failed and are still there, each with why; and why it gets none, where its Deployment knows."""
     reached: Mapping[str, Reached | None] = field(default_factory=dict)
     """By URL of each router that can be called; None = not told by this process yet."""
     readings: Mapping[str, Reading] = field(default_factory=dict)

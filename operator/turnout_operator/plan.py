@@ -24,11 +24,11 @@ from turnout_operator.children import ChildKey, RouterPods, changes, is_ours, ke
 from turnout_operator.children.wanted import Store
 from turnout_operator.injection import Nodes
 from turnout_operator.known import Known
-from turnout_operator.names import STORE_CLASS_ANNOTATION, STORE_SIZE_ANNOTATION, router_secret
+from turnout_operator.names import STORE_CLASS_ANNOTATION, STORE_SIZE_ANNOTATION, router_object, router_secret
 from turnout_operator.picture import NodeFacts, Picture, Reached
 from turnout_operator.placement import InCluster
 from turnout_operator.readings import Reading
-from turnout_operator.routers import RouterPod, ended_of, routers_of
+from turnout_operator.routers import RouterPod, ended_of, refused_pods, routers_of
 from turnout_operator.state import Issued, Kept, Texts, same
 from turnout_operator.statuses import Manifest, StatusWrite
 
@@ -206,7 +206,10 @@ def plan(
             tellable=node.spec.token_secret_ref is not None,
             taken=tuple(map(str, (*_taken_secret(name, observed.secrets), *changed[name].taken))),
             routers=tuple(routers.get(name, [])),
-            ended=tuple(ended.get(name, [])),
+            ended=(
+                *ended.get(name, []),
+                *refused_pods(observed.children.get(ChildKey("Deployment", router_object(name)))),
+            ),
             reached=dict.fromkeys(urls[name]),
         )
         for name, node in nodes.items()

@@ -3,7 +3,7 @@
 A pod that has ended, or is about to, is nobody's router any more. One without an address cannot be told anything.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ from turnout_operator.names import MASTER_LABEL, NODE_LABEL, SIDECAR
 Manifest = Mapping[str, Any]
 _MAX_WHY = 200
 """Characters of what a pod says of its end: the kubelet can be wordy."""
+_MAX_REFUSAL = 500
+"""The API server names the pod and the quota before it says what is exceeded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,13 @@ def ended_of(pods: Iterable[Manifest]) -> dict[str, list[str]]:
             why = ": ".join(said)[:_MAX_WHY] or "it failed"
             found.setdefault(node, []).append(f"{pod['metadata']['name']} has ended ({why})")
     return found
+
+
+def refused_pods(deployment: Manifest | None) -> Iterator[str]:
+    """Why a master's Deployment cannot make pods: a quota or a policy of the namespace refuses them; nothing while it can."""
+    for condition in ((deployment or {}).get("status") or {}).get("conditions") or []:
+        if (condition.get("type"), condition.get("status")) == ("ReplicaFailure", "True"):
+            yield f"its pods are refused ({condition.get('message', '')})"[:_MAX_REFUSAL]
 
 
 def _node(pod: Manifest) -> str:

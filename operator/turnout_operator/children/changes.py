@@ -13,6 +13,8 @@ from turnout_operator.names import FIELD_MANAGER
 
 Manifest = Mapping[str, Any]
 _CLAIM = "PersistentVolumeClaim"
+_SHARED = frozenset({"containers", "env", "imagePullSecrets", "ownerReferences", "ports", "volumeMounts", "volumes"})
+"""Lists that server-side apply merges entry by entry."""
 
 
 class ChildKey(NamedTuple):
@@ -91,16 +93,22 @@ def _cannot_become(there: Manifest, child: Manifest) -> bool:
     return (addresses[0] == "None") != (addresses[1] == "None")
 
 
-def _holds(there: object, wanted: object) -> bool:
+def _holds(there: object, wanted: object, name: str = "") -> bool:
     """Whether all that is wanted is there; what else there is the API server or somebody else has added.
 
-    Amounts of resources are spelt anew by the API server (`1024Mi` is `1Gi`): the hash that stands beside them tells.
+    A selector and most lists are one value: what was added to them was changed. Entries of `_SHARED` lists belong each to
+    who applied it, and those of others could not be taken out; to try would be a write in every round. Amounts of resources are
+    spelt anew by the API server (`1024Mi` is `1Gi`): the hash that stands beside them tells.
     """
     match wanted:
+        case Mapping() if name == "selector":
+            return bool(there == wanted)
         case Mapping():
             return isinstance(there, Mapping) and all(
-                name == "resources" or (name in there and _holds(there[name], value)) for name, value in wanted.items()
+                key == "resources" or (key in there and _holds(there[key], value, key)) for key, value in wanted.items()
             )
+        case list() if name in _SHARED:
+            return isinstance(there, list) and all(any(_holds(one, other) for one in there) for other in wanted)
         case list():
             pairs = zip(there, wanted, strict=True) if isinstance(there, list) and len(there) == len(wanted) else None
             return pairs is not None and all(_holds(one, other) for one, other in pairs)
