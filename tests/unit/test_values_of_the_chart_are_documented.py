@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-WHOLE = {"resources", "router.resources", "monitoring.dashboard.labels", "webhook.certManager.issuerRef"}
+WHOLE = {"affinity", "resources", "router.resources", "monitoring.dashboard.labels", "webhook.certManager.issuerRef"}
 """Values whose inside is Kubernetes's, or the user's."""
 HELMS_OWN = {"global"}
 

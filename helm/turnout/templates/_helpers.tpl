@@ -7,22 +7,28 @@
 {{- .Values.fullnameOverride | trunc 53 | trimSuffix "-" -}}
 {{- else -}}
 {{- $name := include "turnout.name" . -}}
-{{- if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- $release := .Release.Name | replace "." "-" -}}{{/* the name of a Service has no dot */}}
+{{- if contains $name $release -}}
+{{- $release | trunc 53 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 53 | trimSuffix "-" -}}
+{{- printf "%s-%s" $release $name | trunc 53 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 
-{{/* Of what has no namespace: two releases of one name do not meet. */}}
+{{/* Of what has no namespace: two releases of one name do not meet, not even where long names are cut. */}}
 {{- define "turnout.clusterName" -}}
-{{- printf "%s-%s" (include "turnout.fullname" .) .Release.Namespace | trunc 63 | trimSuffix "-" -}}
+{{- $whole := printf "%s-%s" (include "turnout.fullname" .) .Release.Namespace -}}
+{{- if gt (len $whole) 63 -}}
+{{- printf "%s-%s" ($whole | trunc 54 | trimSuffix "-") ($whole | sha256sum | trunc 8) -}}
+{{- else -}}
+{{- $whole -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "turnout.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "turnout.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "turnout.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: operator
 {{- end -}}
 
@@ -44,7 +50,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{/* (context, annotations of the object's own, indentation): those and the common ones on lines of their own; no line when there are none. */}}
 {{- define "turnout.annotations" -}}
-{{- with merge (dict) (index . 1) (first .).Values.commonAnnotations -}}
+{{- with merge (dict) (default dict (index . 1)) (default dict (first .).Values.commonAnnotations) -}}
 {{- print "annotations:\n" (toYaml . | indent 2) | nindent (int (last $)) -}}
 {{- end -}}
 {{- end -}}
@@ -102,7 +108,7 @@ any: true
 {{- else -}}
 matchNames:
 {{- range (include "turnout.namespaces" . | fromJson).names }}
-- {{ . }}
+- {{ . | quote }}
 {{- end }}
 {{- end -}}
 {{- end -}}
@@ -116,6 +122,9 @@ matchNames:
 {{- if .Values.networkPolicy.nodes -}}
 {{- fail "networkPolicy.nodes is made for each of watchNamespaces: with clusterWide=true make that policy yourself, or set networkPolicy.nodes=false" -}}
 {{- end -}}
+{{- end -}}
+{{- if and .Values.networkPolicy.nodes (not .Values.networkPolicy.enabled) -}}
+{{- fail "networkPolicy.nodes needs networkPolicy.enabled=true: without it no policy is made" -}}
 {{- end -}}
 {{- end -}}
 

@@ -103,6 +103,23 @@ def test_what_is_changed_by_hand_is_mended(objects, start, manifests, until):
     until(lambda: replicas() == 1, "the Deployment was not mended")
 
 
+def test_a_selector_is_mended_and_a_port_that_somebody_adds_stays(objects, start, manifests, until):
+    operator = start()
+    objects.apply(*manifests.in_cluster())
+    until(lambda: there(objects, *MASTER) == MASTER, "the objects did not come")
+    port = {"op": "add", "path": "/spec/ports/-", "value": {"name": "web", "port": 80, "targetPort": 8900}}
+    selects = {"op": "add", "path": "/spec/selector/theirs", "value": "yes"}
+    patch = ("patch", "service", "master", "-n", objects.namespace, "--type=json", "-p", json.dumps([port, selects]))
+    objects.cluster.kubectl(*patch)
+
+    def service() -> dict:
+        return objects.get("service", "master")["spec"]
+
+    until(lambda: service()["selector"] == {"turnout.dev/router": "master"}, "the selector was not mended")
+    assert [port["port"] for port in service()["ports"]] == [8900, 80]
+    until(lambda: operator.facts()["writes"] == operator.more_rounds(2)["writes"], "it is written in every round")
+
+
 def test_a_service_of_somebody_else_is_left_alone(objects, start, manifests):
     port = {"name": "theirs", "port": 80}
     spec = {"selector": {"app": "theirs"}, "ports": [port]}
