@@ -14,9 +14,16 @@ from aiohttp import web
 
 from turnout_operator import metrics
 from turnout_operator.metrics import Parts
+from turnout_operator.worker import LONGEST_PAUSE_S
 
+_STALE_AFTER = 5
 _CLOSE_S = 1.0
 """Probes are answered at once: at the end nobody is waited for longer."""
+
+
+def stale_after_s(resync_s: float) -> float:
+    """For how long no round ends when one is stuck: rounds that end badly are up to `LONGEST_PAUSE_S` apart, however short the interval."""
+    return _STALE_AFTER * max(resync_s, LONGEST_PAUSE_S)
 
 
 @asynccontextmanager

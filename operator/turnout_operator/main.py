@@ -27,7 +27,7 @@ from turnout_operator.admission.validator import Validator
 from turnout_operator.api import SERVICE_ACCOUNT, Api, ApiError
 from turnout_operator.children import RouterPods
 from turnout_operator.fleet import Fleet
-from turnout_operator.health import serve_health
+from turnout_operator.health import serve_health, stale_after_s
 from turnout_operator.hearing import Hearing
 from turnout_operator.known import Known
 from turnout_operator.leader import Leader
@@ -49,7 +49,6 @@ RESYNC_S = 60.0
 _SHORTEST_S = 1.0
 _CRD_POLL_S = 2.0
 _CRD_LOOKS = 5
-_STALE_AFTER_RESYNCS = 5
 _COLLECTS = (50_000, 10, 10)
 """Thousands of objects are half a million living ones here: by default they are all walked several times in a round, a third of its time."""
 _STOP_S = 20.0
@@ -199,7 +198,7 @@ async def _serve(options: Options, namespaces: Sequence[str]) -> None:
         fleet = Fleet(lambda name: Worker(name, rounds.run, resync_s=options.resync_s), namespaces)
         hearing = Hearing(streams(namespaces))
         parts = Parts(fleet.workers, hearing, leader, api)
-        stale_s = _STALE_AFTER_RESYNCS * options.resync_s
+        stale_s = stale_after_s(options.resync_s)
         async with serve_health(parts, host=options.health_host, port=options.health_port, stale_s=stale_s) as port:
             log.info("watches %s, health on port %d", ", ".join(namespaces) or "all namespaces", port)
 

@@ -38,18 +38,21 @@ _AGAIN_S = 10.0
 _STOP_S = 5.0
 
 log = logging.getLogger(__name__)
+_KIND_OF = {kind.plural: name for name, kind in KINDS.items()} | {"pods": "Pod"}
+"""All that is watched."""
 
 _Seen = dict[tuple[str, str, str], tuple[object, ...]]
 _Ears = tuple[Hearing, Rights]
 """Who is told what the API server answers."""
+_Listed = Callable[[Stream], None]
+"""Called when the API server begins to answer a list."""
 Change = Callable[[str], None]
 """Gets the namespace of an object that came, changed or went."""
 
 
 def streams(namespaces: Collection[str]) -> list[Stream]:
     """All that is watched; no namespaces = all of them."""
-    plurals = [*(kind.plural for kind in KINDS.values()), "pods"]
-    return [(namespace, plural) for namespace in namespaces or ("",) for plural in plurals]
+    return [(namespace, plural) for namespace in namespaces or ("",) for plural in _KIND_OF]
 
 
 async def watch(
@@ -158,8 +161,14 @@ def _registry(on_change: Change, ears: _Ears) -> kopf.OperatorRegistry:
         if event["type"] == "DELETED":
             seen.pop(kind, None)
 
+    def listed(stream: Stream) -> None:
+        # a watch that expired (410) begins with a list, in which what went meanwhile is missing: kopf says nothing of it
+        kind = _KIND_OF.get(stream[1])  # kopf asks for other things, too
+        for namespace in {name for seen_kind, name, _ in seen if seen_kind == kind and stream[0] in {"", name}}:
+            on_change(namespace)
+
     async def login(settings: kopf.OperatorSettings, **_: object) -> kopf.AiohttpSession | None:
-        return _login(settings, ears)
+        return _login(settings, ears, listed)
 
     for kind in KINDS.values():
         kopf.on.event(GROUP, VERSION, kind.plural, registry=registry, id="changed")(changed)
@@ -185,7 +194,7 @@ def _facts(event: kopf.RawEvent) -> tuple[tuple[str, str, str], str, tuple[objec
     return (body["kind"], namespace, metadata["name"]), namespace, news
 
 
-def _login(settings: kopf.OperatorSettings, ears: _Ears) -> kopf.AiohttpSession | None:
+def _login(settings: kopf.OperatorSettings, ears: _Ears, listed: _Listed) -> kopf.AiohttpSession | None:
     """The same order as `Api.connect`. A session of our own, since kopf does not say when it asked and what it was answered."""
     if (SERVICE_ACCOUNT / "token").exists():
         found = kopf.login_with_service_account(settings=settings)
@@ -197,7 +206,7 @@ def _login(settings: kopf.OperatorSettings, ears: _Ears) -> kopf.AiohttpSession 
         connector=aiohttp.TCPConnector(limit=0, ssl=found.as_ssl_context()),
         headers=found.as_http_headers(),
         proxy=found.proxy_url,
-        trace_configs=[_trace(*ears)],
+        trace_configs=[_trace(*ears, listed)],
     )
     return kopf.AiohttpSession(
         server=found.server,
@@ -207,7 +216,7 @@ def _login(settings: kopf.OperatorSettings, ears: _Ears) -> kopf.AiohttpSession 
     )
 
 
-def _trace(hearing: Hearing, rights: Rights) -> aiohttp.TraceConfig:
+def _trace(hearing: Hearing, rights: Rights, listed: _Listed) -> aiohttp.TraceConfig:
     """Of each request to list or watch: that it was answered, or why it was not."""
 
     async def answered(_s: aiohttp.ClientSession, _c: SimpleNamespace, params: aiohttp.TraceRequestEndParams) -> None:
@@ -221,6 +230,8 @@ def _trace(hearing: Hearing, rights: Rights) -> aiohttp.TraceConfig:
                 rights.lacks(right)
         elif status < 400:
             rights.has(taken)
+            if not is_watch:
+                listed(_stream(params.url))
         hearing.heard(_stream(params.url), f"{status}: {why}" if status >= 400 else "", said=status == 403)
 
     async def broke(

@@ -17,7 +17,7 @@ _MANY, _QUIET_AFTER_MANY_S = 20, 1.0
 """So many changes are no person's edit: what brings them pauses for longer than `QUIET_S` on a busy machine, and goes on."""
 _FIRST_BURST_S, _LONGEST_BURST_S = 1.0, 16.0
 """Or once things came for so long without a pause: twice as long with each round in which they go on."""
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
+_FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 _LEAST_PAUSE_S = 1.0
 """After a failure, whatever changes."""
 
@@ -95,7 +95,7 @@ class Worker:
             if failures:
                 least_s = max(_LEAST_PAUSE_S, self._asked_pause_s)
                 await asyncio.sleep(least_s)
-                more_s = min(_FIRST_PAUSE_S * 2 ** (failures - 1), _LONGEST_PAUSE_S) - least_s
+                more_s = min(_FIRST_PAUSE_S * 2 ** (failures - 1), LONGEST_PAUSE_S) - least_s
             else:
                 more_s = self._resync_s
             if await self._changes_within(more_s):

@@ -169,6 +169,11 @@ class Operator:
         wanted = self.facts()["rounds"] + count
         return until(lambda: (facts := self.facts())["rounds"] >= wanted and facts, "the rounds stopped")
 
+    def cpu_s(self) -> float:
+        """That it used so far."""
+        user, system = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 

@@ -101,7 +101,7 @@ async def test_a_failed_round_is_tried_again_and_said(failure, caplog, monkeypat
 async def test_a_change_does_not_wait_out_the_pause_after_a_failure(monkeypatch):
     monkeypatch.setattr("turnout_operator.worker._LEAST_PAUSE_S", 0.0)
     monkeypatch.setattr("turnout_operator.worker._FIRST_PAUSE_S", NEVER_S)
-    monkeypatch.setattr("turnout_operator.worker._LONGEST_PAUSE_S", NEVER_S)
+    monkeypatch.setattr("turnout_operator.worker.LONGEST_PAUSE_S", NEVER_S)
     rounds = Rounds(WritesRefused(422, "no"))
     async with running(rounds) as worker:
         await rounds.reached(1)
