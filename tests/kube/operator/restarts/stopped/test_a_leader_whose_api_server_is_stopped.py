@@ -2,7 +2,8 @@
 
 import pytest
 
-LEASE = ("--lease-duration", "3s")
+LEASE = ("--lease-duration", "10s")
+"""Long enough that a busy machine lets no holder lose it."""
 
 
 @pytest.fixture
