@@ -195,7 +195,11 @@ async def _serve(options: Options, namespaces: Sequence[str]) -> None:
             log.info(
                 "serves no webhooks: sidecars come by `turnout inject`, and what is wrong is said in statuses only"
             )
-        fleet = Fleet(lambda name: Worker(name, rounds.run, resync_s=options.resync_s), namespaces)
+        fleet = Fleet(
+            lambda name: Worker(name, rounds.run, resync_s=options.resync_s, stays=bool(namespaces)),
+            namespaces,
+            lambda name: judged.pop(name, None),
+        )
         hearing = Hearing(streams(namespaces))
         parts = Parts(fleet.workers, hearing, leader, api)
         stale_s = stale_after_s(options.resync_s)

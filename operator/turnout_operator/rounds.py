@@ -113,18 +113,21 @@ class Rounds:
         self._now = now
         self._judged = judged
 
-    async def run(self, namespace: str) -> int:
-        """One round. Returns how many objects were written. Raises ApiError and StateError; another round mends it."""
+    async def run(self, namespace: str) -> int | None:
+        """One round. Returns how many objects were written; None = nothing is declared there, and nothing is left to be done.
+
+        Raises ApiError and StateError; another round mends it.
+        """
         began = self._now()
         # first the state: if another operator writes between the two, ours is refused, not built on what it did not see
         kept, version = await self._api.read_state(namespace)
         objects = await self._api.objects(namespace)
         if not objects and not version:
             self._judged(namespace, Known(read_at=began))
-            await self._follow(
-                namespace, ()
-            )  # there may have been routers, before the namespace went with all that was in it
-            return 0  # nothing is declared here: nothing to remember
+            # there may have been routers, before the namespace went with all that was in it
+            await self._follow(namespace, ())
+            self._forget(namespace)
+            return None
         observed = await self._observe(namespace, objects, kept)
         planned = await self._plan(namespace, observed)
         self._judged(namespace, replace(planned.known, read_at=began))
@@ -140,12 +143,21 @@ class Rounds:
             log.info("%s: wrote %s", namespace, writes)
         if writes.refusals:
             raise _together(writes.refusals)
-        return (planned.state is not None) + writes.count
+        written = (planned.state is not None) + writes.count
+        if not objects and not written:
+            self._forget(namespace)
+            return None
+        return written
 
     def forget(self) -> None:
         """Another operator may write from here on."""
         self._secrets.clear()
         self._memory.clear()
+
+    def _forget(self, namespace: str) -> None:
+        """Namespaces come and go."""
+        self._secrets.pop(namespace, None)
+        self._memory.pop(namespace, None)
 
     async def look(self, namespace: str) -> Known:
         """The namespace as it is at this moment; nothing is written. Raises ApiError and StateError."""

@@ -30,11 +30,13 @@ class Worker:
     def __init__(
         self,
         namespace: str,
-        run_round: Callable[[str], Awaitable[int]],
+        run_round: Callable[[str], Awaitable[int | None]],
         *,
         resync_s: float,
         quiet_s: float = QUIET_S,
+        stays: bool = True,
     ) -> None:
+        """`stays`: it goes on having rounds where nothing is declared any more."""
         self.namespace = namespace
         self.rounds = 0
         """Good ones."""
@@ -51,6 +53,9 @@ class Worker:
         self._resync_s = resync_s
         self._quiet_s = quiet_s
         self._burst_s = _FIRST_BURST_S
+        self._stays = stays
+        self._is_empty = False
+        """The last round found nothing, and had nothing to do."""
         self._changed = asyncio.Event()
         self._changes = 0
         """Since the last round began."""
@@ -79,7 +84,7 @@ class Worker:
         return 0.0 if self._ended_at is None else time.monotonic() - self._ended_at
 
     async def run(self) -> None:
-        """Until it is cancelled. It may be run again."""
+        """Until it is cancelled, or nothing is declared any more and it does not stay. It may be run again."""
         self._good_at = self._ended_at = time.monotonic()
         try:
             await self._rounds()
@@ -92,6 +97,8 @@ class Worker:
             self._changed.clear()  # before the reading: what changes from here on is for the next round
             self._changes = 0
             failures = 0 if await self._one() else failures + 1
+            if self._is_empty and not self._stays and not self.pressing:
+                return
             if failures:
                 least_s = max(_LEAST_PAUSE_S, self._asked_pause_s)
                 await asyncio.sleep(least_s)
@@ -124,8 +131,11 @@ class Worker:
     async def _one(self) -> bool:
         began = time.monotonic()
         self._asked_pause_s = 0.0
+        self._is_empty = False
         try:
-            self.writes += await self._run_round(self.namespace)
+            written = await self._run_round(self.namespace)
+            self._is_empty = written is None
+            self.writes += written or 0
         except (ApiError, StateError) as error:
             self._asked_pause_s = error.retry_after_s if isinstance(error, ApiError) else 0.0
             self.completed += isinstance(error, WritesRefused)

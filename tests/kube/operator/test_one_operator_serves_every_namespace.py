@@ -15,6 +15,30 @@ def test_namespaces_are_served_as_they_come(objects, start, manifests):
         assert later.config("master")["cluster"]["node"] == "master"
 
 
+def test_an_operator_is_done_with_a_namespace_that_is_emptied_or_gone(objects, start, manifests, until):
+    objects.apply(manifests.token, manifests.master())
+    operator = start("--all-namespaces", "--lease-namespace", objects.namespace)
+    objects.accepted("routernode", "master")
+    with another_namespace(objects) as later:
+        later.apply(manifests.token, manifests.master())
+        later.accepted("routernode", "master")
+
+        later.delete("routernode", "master")
+        until(
+            lambda: later.namespace not in operator.health()["namespaces"],
+            "an emptied namespace has its rounds for ever",
+        )
+
+        later.apply(manifests.master())
+        assert later.accepted("routernode", "master")["status"] == "True"
+    until(
+        lambda: later.namespace not in operator.health()["namespaces"],
+        "a namespace that is gone has its rounds for ever",
+    )
+    assert f'namespace="{later.namespace}"' not in operator.ask("/metrics")
+    assert operator.more_rounds(1)["trouble"] == ""
+
+
 def test_the_rights_of_a_cluster_wide_release_suffice(objects, start, manifests, release, tmp_path):
     release.install(objects.namespace, "clusterWide=true", "webhook.enabled=false")
     objects.apply(*manifests.all())

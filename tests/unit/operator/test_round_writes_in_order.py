@@ -10,7 +10,7 @@ from turnout_operator.api import ApiError, WritesRefused
 from turnout_operator.picture import Reached
 from turnout_operator.readings import Said
 from turnout_operator.rounds import Rounds
-from turnout_operator.state import Kept
+from turnout_operator.state import Issued, Kept
 
 
 class Api:
@@ -18,6 +18,7 @@ class Api:
 
     def __init__(self, objects) -> None:
         self.declared = objects
+        self.kept = Kept()
         self.version = "1"
         """Of the state; empty = there is none."""
         self.written: list[str] = []
@@ -28,7 +29,7 @@ class Api:
         self.refuses: dict[str, int] = {}
 
     async def read_state(self, _namespace):
-        return Kept(), self.version
+        return self.kept, self.version
 
     async def objects(self, _namespace):
         return self.declared
@@ -38,7 +39,7 @@ class Api:
         return {}
 
     async def with_previous(self, _namespace, references):
-        assert references == {("token", "token")}
+        assert references == ({("token", "token")} if self.declared else set())
         return set()
 
     async def children(self, _namespace, _names, *, roles):
@@ -269,6 +270,16 @@ async def test_routers_of_a_namespace_that_went_with_all_that_was_in_it_are_aske
 
     api.version = ""
     api.declared.clear()
-    await rounds.run("test")
 
+    assert await rounds.run("test") is None
     assert reader.follows == []
+
+
+async def test_a_namespace_in_which_nothing_is_declared_any_more_says_so_once_nothing_is_left_to_be_done(api, nudger):
+    rounds = Rounds(api, nudger, now=lambda: NOW)
+    assert await rounds.run("test") == 7
+    api.declared.clear()
+    assert await rounds.run("test") is None, "what is remembered is as it was"
+
+    api.kept = Kept(routers={"gone": Issued(7, "sha256:0")})
+    assert await rounds.run("test") == 1, "what is remembered is brought up to date"
