@@ -78,7 +78,7 @@ class Reason(StrEnum):
         "DenyNeverReached",
         "A rule that denies stands after one that always decides, so it refuses nothing.",
     )
-    OVERLAPPING_RULES = "OverlappingRules", "Ranges of two rules overlap in part: there the earlier rule decides."
+    OVERLAPPING_RULES = "OverlappingRules", "Conditions of two rules overlap in part: there the earlier rule decides."
     UNPRICED_TARGETS = (
         "UnpricedTargets",
         "A rule asks what a request costs, and models that it can reach have no price.",

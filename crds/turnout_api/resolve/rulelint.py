@@ -4,6 +4,7 @@ One rule *covers* another when it holds for every request for which the other ho
 reached. That is judged condition by condition, and only said where it is certain.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,8 +20,14 @@ from turnout_api.routing.paths import PATHS, did_you_mean
 _COST = frozenset({"min_request_cost_micros", "max_request_cost_micros"})
 _RANGES = ("input_tokens", "output_tokens", "request_cost_micros", "budget_used_percent")
 _SETS = ("endpoints", "clients", "users", "roles")
+_LISTS = ("endpoints", "clients", "users")
+"""Of which a request has one; a caller may have several roles."""
 _SHOWN = 5
 """Names that are told of many."""
+
+
+_Earlier = tuple[FrontendRule, frozenset[str], frozenset[str]]
+"""A rule, the conditions that it has, and what these are about."""
 
 
 def warnings(frontend: FrontendModel, world: World) -> Iterator[Problem]:
@@ -28,28 +35,27 @@ def warnings(frontend: FrontendModel, world: World) -> Iterator[Problem]:
     rules = frontend.spec.rules
     always = next((i for i, rule in enumerate(rules) if not rule.when.given and decides(rule, world)), len(rules))
     yield from _late_denials(rules, always)
-    earlier: list[tuple[FrontendRule, frozenset[str]]] = []
+    earlier: list[_Earlier] = []
     for index, rule in enumerate(rules[: always + 1]):
         given = rule.when.given
         yield from _of_one(rule, given, earlier, ("spec", "rules", index))
         if given and decides(rule, world):
-            earlier.append((rule, given))
+            earlier.append((rule, given, _values(given)))
     yield from _unpriced(frontend, world)
 
 
-def _of_one(
-    rule: FrontendRule, given: frozenset[str], earlier: Sequence[tuple[FrontendRule, frozenset[str]]], path: Path
-) -> Iterator[Problem]:
+def _of_one(rule: FrontendRule, given: frozenset[str], earlier: Sequence[_Earlier], path: Path) -> Iterator[Problem]:
     never = _never(rule)
     if never:
         yield Problem(Reason.UNREACHABLE_RULE, f"rule {rule.name} never holds: {never}", path)
         return
-    cover = next((r for r, names in earlier if names <= given and covers(r.when, rule.when)), None)
+    cover = next((r for r, names, _ in earlier if names <= given and covers(r.when, rule.when)), None)
     if cover is not None:
         said = f"rule {rule.name} is never reached: whenever it holds, {cover.name} holds before it"
         yield Problem(Reason.UNREACHABLE_RULE, said, path)
         return
-    yield from _overlaps(rule, [r for r, names in earlier if names == given], path)
+    values = _values(given)
+    yield from _overlaps(rule, values, [r for r, _, others in earlier if others == values], path)
 
 
 def decides(rule: FrontendRule, world: World) -> bool:
@@ -139,14 +145,24 @@ def _late_denials(rules: Sequence[FrontendRule], always: int) -> Iterator[Proble
             )
 
 
-def _overlaps(rule: FrontendRule, earlier: Sequence[FrontendRule], path: Path) -> Iterator[Problem]:
-    """Ranges of the same values that overlap in part: what is in both goes by the order, which nobody may have meant."""
+def _overlaps(
+    rule: FrontendRule, values: frozenset[str], earlier: Sequence[FrontendRule], path: Path
+) -> Iterator[Problem]:
+    """Rules about the same values that overlap in part: what is in both goes by the order, which nobody may have meant.
+
+    An earlier rule for less of the same is meant: a ladder, from its narrow end.
+    """
+    compared = [name for name in (*_RANGES, *_LISTS) if name in values]
+    rest = values.difference(compared)
     for other in earlier:
-        if _outcome(other) == _outcome(rule) or not _differ_in_ranges_only(other.when, rule.when):
+        if _outcome(other) == _outcome(rule) or not all(_same(other.when, rule.when, name) for name in rest):
             continue
-        shared = [_shared(other.when, rule.when, name) for name in _RANGES if _given(rule.when, name)]
-        if all(shared):
-            said = f"rules {other.name} and {rule.name} both hold for {' and '.join(filter(None, shared))}: {other.name} decides those"
+        is_narrower = all(_inside(other.when, rule.when, name) for name in compared)
+        shared = [_shared(other.when, rule.when, name) for name in compared]
+        if all(shared) and not is_narrower:
+            said = (
+                f"rules {other.name} and {rule.name} both hold for {' and '.join(shared)}: {other.name} decides those"
+            )
             yield Problem(Reason.OVERLAPPING_RULES, said, path)
             return
 
@@ -156,26 +172,34 @@ def _outcome(rule: FrontendRule) -> tuple[Any, ...]:
     return rule.action, targets, rule.jump_to, rule.deny_status, rule.deny_message, rule.tag
 
 
-def _given(when: When, name: str) -> bool:
-    return f"min_{name}" in when.given or f"max_{name}" in when.given
+def _values(given: frozenset[str]) -> frozenset[str]:
+    """What conditions are about: both bounds of a range are about one value."""
+    return frozenset(name[4:] if name[4:] in _RANGES else name for name in given)
 
 
-def _differ_in_ranges_only(one: When, other: When) -> bool:
-    """Both bound some value from both sides, and everything else is the same."""
-    if not any({f"min_{name}", f"max_{name}"} <= one.given for name in _RANGES):
-        return False
-    rest = [name for name in one.given if name[4:] not in _RANGES]
-    return all(_same(one, other, name) for name in rest)
+def _bounds(when: When, name: str) -> tuple[float, float]:
+    low, high = getattr(when, f"min_{name}"), getattr(when, f"max_{name}")
+    return (0 if low is None else low), (math.inf if high is None else high)
+
+
+def _inside(one: When, other: When, name: str) -> bool:
+    """Whether what `one` takes of a value, `other` takes too."""
+    if name in _LISTS:
+        return _within(other, one, name)
+    (low, high), (other_low, other_high) = _bounds(one, name), _bounds(other, name)
+    return other_low <= low and high <= other_high
 
 
 def _shared(one: When, other: When, name: str) -> str:
-    """The part of a range that both take, in words; empty = none."""
-    lows = [low for when in (one, other) if (low := getattr(when, f"min_{name}")) is not None]
-    highs = [high for when in (one, other) if (high := getattr(when, f"max_{name}")) is not None]
-    low, high = max(lows, default=0), min(highs, default=None)
-    if high is not None and low > high:
+    """The part that both take, in words; empty = none, or a single number, at which one ends and the other begins."""
+    if name in _LISTS:
+        both = [word for word in getattr(other, name) if word in getattr(one, name)]
+        return f"{camel(name)} {', '.join(both[:_SHOWN])}" if both else ""
+    bounds = _bounds(one, name), _bounds(other, name)
+    low, high = max(low for low, _ in bounds), min(high for _, high in bounds)
+    if low >= high:
         return ""
-    return f"{camel(name)} {low} to {high}" if high is not None else f"{camel(name)} from {low}"
+    return f"{camel(name)} from {low}" if high == math.inf else f"{camel(name)} {low} to {high}"
 
 
 def _unpriced(frontend: FrontendModel, world: World) -> Iterator[Problem]:

@@ -104,11 +104,53 @@ def test_ranges_that_overlap_in_part_are_said(lint):
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "both"),
+    [
+        ({"minInputTokens": 100}, {"minInputTokens": 50, "maxInputTokens": 150}, "inputTokens 100 to 150"),
+        ({"minInputTokens": 100}, {"maxInputTokens": 200}, "inputTokens 100 to 200"),
+        ({"maxInputTokens": 200}, {"minInputTokens": 100}, "inputTokens 100 to 200"),
+        ({"minInputTokens": 9, "maxInputTokens": 99}, {"minInputTokens": 50}, "inputTokens 50 to 99"),
+        (
+            {"maxOutputTokens": 99, "minInputTokens": 9},
+            {"minOutputTokens": 5, "minInputTokens": 3},
+            "inputTokens from 9 and outputTokens 5 to 99",
+        ),
+        (
+            {"minInputTokens": 9, "minOutputTokens": 3},
+            {"minInputTokens": 3, "minOutputTokens": 9},
+            "inputTokens from 9 and outputTokens from 9",
+        ),
+        ({"clients": ["a", "b"]}, {"clients": ["b", "c"]}, "clients b"),
+        ({"users": ["a", "b"], "stream": True}, {"stream": True, "users": ["c", "b"]}, "users b"),
+        (
+            {"endpoints": ["/v1/completions", "/api/chat"]},
+            {"endpoints": ["/api/chat", "/api/generate"]},
+            "endpoints /api/chat",
+        ),
+    ],
+)
+def test_conditions_that_overlap_in_part_are_said_however_they_are_bounded(lint, first, second, both):
+    [(reason, at, message)] = lint({"when": first} | TO_M, {"when": second} | TO_N)
+
+    assert (reason, at) == ("OverlappingRules", 1)
+    assert message == f"rules rule-0 and rule-1 both hold for {both}: rule-0 decides those"
+
+
+@pytest.mark.parametrize(
     ("first", "second", "targets"),
     [
         ({"minInputTokens": 0, "maxInputTokens": 49}, {"minInputTokens": 50, "maxInputTokens": 200}, TO_N),
         ({"minInputTokens": 0, "maxInputTokens": 100}, {"minInputTokens": 50, "maxInputTokens": 200}, TO_M),
         ({"minInputTokens": 100}, {"minInputTokens": 50}, TO_N),  # a ladder, from the top
+        ({"minInputTokens": 60, "maxInputTokens": 80}, {"minInputTokens": 50, "maxInputTokens": 90}, TO_N),  # the same
+        ({"minInputTokens": 100}, {"maxInputTokens": 100}, TO_N),  # one ends where the other begins
+        ({"minInputTokens": 101}, {"maxInputTokens": 100}, TO_N),
+        ({"minInputTokens": 10}, {"maxOutputTokens": 100}, TO_N),  # of two values
+        ({"clients": ["a"]}, {"clients": ["b"]}, TO_N),
+        ({"clients": ["a"]}, {"clients": ["a", "b"]}, TO_N),  # the narrower one first
+        ({"clients": ["a", "b"]}, {"users": ["b", "c"]}, TO_N),
+        ({"roles": ["a", "b"]}, {"roles": ["b", "c"]}, TO_N),  # a caller may have several
+        ({"clients": ["a", "b"], "minInputTokens": 9}, {"clients": ["b", "c"], "maxInputTokens": 8}, TO_N),
         (
             {"minInputTokens": 0, "maxInputTokens": 100, "stream": True},
             {"minInputTokens": 50, "maxInputTokens": 200, "stream": False},
