@@ -67,6 +67,8 @@ MAX_NAME_SHOWN = 128
 DEFAULT_RETRY_AFTER_S = 5.0
 """When nothing is known of the time that a job takes: one health interval."""
 MAX_RETRY_AFTER_S = 3600
+_RETRIED_ALWAYS = frozenset({408, 409})
+"""Statuses that the openai and anthropic clients retry, unless told not to: what a rule refuses stays refused."""
 
 
 class ApiFamily(StrEnum):
@@ -338,6 +340,8 @@ def error_headers(error: GatewayError) -> list[tuple[bytes, bytes]]:
     if error.retry_after_s is not None:
         seconds = min(max(1, math.ceil(error.retry_after_s)), MAX_RETRY_AFTER_S)
         headers.append((b"Retry-After", str(seconds).encode()))
+    if isinstance(error, Denied) and error.http_status in _RETRIED_ALWAYS:
+        headers.append((b"x-should-retry", b"false"))
     if isinstance(error, WrongMethod):
         headers.append((b"Allow", ", ".join(error.allowed).encode()))
     if isinstance(error, Unauthorized):

@@ -16,6 +16,7 @@ async def served(farm: Any, rules: Any) -> Any:
         rules.deny("busy", 429, "not today", headers={"x-rush": {"exact": "yes"}}),
         rules.deny("gone", 404, "there is no such thing", users=["nobody"]),
         rules.deny("odd", 422, "", metadata={"odd": "yes"}),
+        rules.deny("twice", 409, "once is enough", users=["eager"]),
         rules.route("tools", "b", tag="tooling", hasTools=True),
         rules.jump("policy", "shared", stream=False),
         defaults=("a",),
@@ -78,6 +79,14 @@ async def test_a_deny_is_an_exception_of_its_status_with_its_message(served: Any
     assert limited.value.response.headers["Retry-After"]
     assert odd.value.response.headers["x-turnout-rule"] == "assistant/odd"
     assert served.asked == {"a": 0, "b": 0}
+
+
+async def test_a_client_that_retries_is_refused_once(served: Any, openai_api: Any) -> None:
+    eager = openai_api.with_options(max_retries=2)
+    with pytest.raises(openai.ConflictError, match="once is enough"):
+        await eager.chat.completions.create(model="assistant", messages=[], user="eager")
+
+    assert [row["rule"] for row in served.records()] == ["assistant/twice"]
 
 
 @pytest.mark.usefixtures("served")

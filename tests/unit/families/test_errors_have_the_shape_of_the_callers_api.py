@@ -81,6 +81,11 @@ def test_429_and_503_carry_retry_after_and_others_do_not():
     assert dict(error_headers(NothingServing("nobody")))[b"Retry-After"] == b"5"
     assert dict(error_headers(Denied("spent", 429)))[b"Retry-After"] == b"5"
     assert error_headers(Denied("no", 403)) == []
+
+
+@pytest.mark.parametrize("status", [408, 409])
+def test_clients_that_retry_a_status_are_told_that_a_rule_stays(status):
+    assert error_headers(Denied("no", status)) == [(b"x-should-retry", b"false")]
     assert error_headers(InvalidBody("x")) == []
     for kind in every_class():
         if kind is not GatewayError and kind.status in {429, 503}:
