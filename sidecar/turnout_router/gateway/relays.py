@@ -102,6 +102,7 @@ class Relays:
             raise HandedBack(REFUSED, admission.reason)
         admitted, relayed = admission
         self._remember(request.request_id, admitted.helper)
+        lent_to = self._name_of(admitted.helper.node)  # now: it may leave the cluster before it answers
         refused: Reason | None = None
         working = asyncio.ensure_future(self._forward(lease, admitted, request))
         try:
@@ -110,7 +111,7 @@ class Relays:
             if not working.done():
                 raise HandedBack(relayed.stop.result())
             answer = _renamed(working.result(), admitted.owner.model)
-            return Answered(answer, self._name_of(admitted.helper.node))
+            return Answered(answer, lent_to)
         except _NotPassedOn as failure:
             refused = failure.reason
             raise HandedBack(REFUSED, failure.reason) from failure

@@ -38,6 +38,19 @@ async def test_what_runs_there_is_answered_from_there(scene: Any) -> None:
     assert len(world.at_owner.seen) + len(world.at_helper.seen) == 3, "nothing ran twice"
 
 
+async def test_its_answer_still_names_it(scene: Any, until: Any) -> None:
+    world = await scene()
+    asked = await lent_out(world, 3)
+
+    await without_helper(world)
+    await until(lambda: "hlp" not in world.master.registry.instances(), "the master has forgotten it")
+    for each in (*world.at_helper.seen, *world.at_owner.seen):
+        each.answer()
+
+    named = [reply.headers.get("x-turnout-lent-to") for reply in await asyncio.gather(*asked)]
+    assert sorted(named, key=str) == [None, None, "hlp"]
+
+
 async def test_what_waits_there_is_given_back_and_its_owner_runs_it(scene: Any, until: Any) -> None:
     world = await scene(offload_borrowed_beyond_recall=1)
     asked = await lent_out(world, 4)
