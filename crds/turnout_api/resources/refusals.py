@@ -5,6 +5,7 @@ misspelt field which one was meant.
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import get_args
@@ -28,6 +29,9 @@ _SHAPES = {
     DURATION_PATTERN: "must be a duration, such as 500ms, 1.5s, 3m or 24h",
 }
 """Patterns of the types in words."""
+
+_SUBJECT = re.compile(r"^(Input|String|Value|List|Dictionary) should\b")
+"""With which pydantic begins: the field's name stands before what is said."""
 
 _SAID = {
     "missing": "is required",
@@ -100,7 +104,7 @@ def _said(kind: type[BaseModel], path: Path, details: ErrorDetails) -> str:
         case "too_long":
             said = f"may have at most {context['max_length']}, and has {context['actual_length'] or 'more'}"
         case _:
-            said = details["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
+            said = _SUBJECT.sub("must", details["msg"].removeprefix("Value error, "))
     return said
 
 
