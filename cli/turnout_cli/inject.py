@@ -23,8 +23,9 @@ from turnout_api.manifests import Finding, Manifest, read
 from turnout_api.resolve import declare, resolve
 from turnout_api.resources.common import DEFAULT_NAMESPACE
 from turnout_api.yamlnodes import Unreadable, compose, scalar
+from turnout_cli.podshape import misshapen
 from turnout_cli.validate import gather
-from turnout_operator.injection import How, InjectionRefused, Nodes, node_label
+from turnout_operator.injection import How, InjectionRefused, Nodes
 from turnout_operator.injection import inject as injected
 from turnout_operator.injection.manifests import with_template
 from turnout_operator.names import NODE_LABEL
@@ -109,6 +110,9 @@ class Injection:
         if str(document.get("kind")).endswith("List") and isinstance(items, list):
             return document | {"items": [self._document(item, file, line) for item in items]}
         named = document.get("metadata") or {}
+        if not isinstance(named, dict):
+            self.errors.append(Finding(file, line, f"{document.get('kind')}: metadata: a mapping is needed here"))
+            return document
         who = f"{document.get('kind')} {named.get('name', '')}".strip()
         space = str(named.get("namespace") or self.namespace)
         try:
@@ -138,9 +142,14 @@ class Injection:
             )
 
     def _template(self, template: Json, namespace: str, about: Finding) -> Json:
-        if (name := node_label(template)) is None:
-            return template
-        self._node_is_known(name, namespace)
+        match template:
+            case {"metadata": {"labels": {**labels}}} if NODE_LABEL in labels:
+                pass
+            case _:
+                return template
+        if wrong := misshapen(template):
+            raise InjectionRefused(wrong)
+        self._node_is_known(str(labels[NODE_LABEL]), namespace)
         how = How(self.image, _key_of(template, namespace), self.drain_timeout_s)
         done = injected(template, self.known.get(namespace, Nodes()), how)
         self.warnings += [
