@@ -36,8 +36,6 @@ class ApiServers:
 
     def start_another(self) -> None:
         """Once; it runs until the end."""
-        if self.other is not None:
-            return
         host = self._option("bind-address")
         with socket.socket() as free:
             free.bind((host, 0))
@@ -128,34 +126,36 @@ def until(probe: Any, complaint: str) -> None:
         time.sleep(0.1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster(fresh_cluster) -> Any:
     """Others of the session must not lose their API server."""
     return fresh_cluster
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def crds(cluster) -> Any:
     cluster.kubectl("apply", "--server-side", "--field-manager=turnout-tests", "-f", str(ROOT / "crds"))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(ROOT / "crds"))
+    cluster.established()
     return cluster
 
 
-@pytest.fixture(scope="module")
-def _servers(crds) -> Iterator[ApiServers]:
+@pytest.fixture
+def servers(crds) -> Iterator[ApiServers]:
+    """Both run."""
     found = ApiServers(crds)
-    yield found
-    found.close()
+    try:
+        found.start_another()
+        yield found
+    finally:
+        found.close()
 
 
 @pytest.fixture
-def servers(_servers, namespace) -> Iterator[ApiServers]:
-    """Both run, at the beginning of a test; and at its end, since its namespace is deleted then."""
-    _servers.start_another()
-    _servers.namespace = namespace
-    yield _servers
-    if not _servers.runs():
-        _servers.start()
+def namespace(servers, cluster) -> str:
+    """It goes with the control plane."""
+    servers.namespace = "test"
+    cluster.kubectl("create", "namespace", servers.namespace)
+    return str(servers.namespace)
 
 
 @pytest.fixture

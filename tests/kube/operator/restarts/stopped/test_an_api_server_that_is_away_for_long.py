@@ -51,19 +51,18 @@ async def served(objects, manifests, routers, start):
 
 
 @pytest.fixture
-def leading(crds, servers, manifests, processes, tmp_path):
+def leading(crds, namespace, manifests, processes, tmp_path):
     """An operator that leads all the time, and the objects of its namespace."""
-    namespace = f"{servers.namespace}-leading"
+    namespace = f"{namespace}-leading"
     crds.kubectl("create", "namespace", namespace)
     crds.kubectl("apply", "-n", namespace, "-f", "-", stdin=manifests.yaml(*manifests.all()))
     log = tmp_path / "leading.log"
     operator = processes(crds, namespace, log, "--lease-duration", "1h", kubeconfig=crds.kubeconfig, resync="1s")
-    operator.more_rounds(1)
-    yield operator
-    operator.stop()
-    if not servers.runs():
-        servers.start()
-    crds.kubectl("delete", "namespace", namespace, "--wait=false")
+    try:
+        operator.more_rounds(1)
+        yield operator
+    finally:
+        operator.stop()
 
 
 @pytest.fixture
