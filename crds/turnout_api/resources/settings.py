@@ -132,7 +132,7 @@ class Settings(Part):
             "duration(has(self.schedulingRefreshInterval) ? self.schedulingRefreshInterval : '10s') + "
             "duration(has(self.schedulingRefreshInterval) ? self.schedulingRefreshInterval : '10s')"
         ),
-        message="schedulingLeaseTTL (30s) must be at least twice schedulingRefreshInterval (10s), else a lease ends between two ticks",
+        message="schedulingLeaseTTL (30s if left out) must be at least twice schedulingRefreshInterval (10s if left out), else a lease ends between two ticks",
         field="schedulingLeaseTTL",
     )
     def lease_outlives_two_ticks(self) -> bool:
