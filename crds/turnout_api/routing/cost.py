@@ -72,28 +72,30 @@ def cost(prices: Iterable[Price], facts: Facts, means: Mapping[str, float]) -> C
 
     `means` are measured output tokens by model.
     """
-    if facts.input_tokens is None:
-        return Cost(None, "the request has no estimate of its input tokens, so it has no cost")
     asked = 0 if facts.capability is Capability.EMBEDDING else facts.output_tokens
     found: tuple[int, str] | None = None
     is_priced = False
     for price in prices:
         is_priced = True
-        output = asked if asked is not None else means.get(price.model)
-        if output is None:
-            if price.output_micros:
-                continue
-            output = 0
-        costs = micros(price, facts.input_tokens, output)
-        if found is None or (costs, price.model) < found:
+        costs = _known(price, facts.input_tokens, asked if asked is not None else means.get(price.model))
+        if costs is not None and (found is None or (costs, price.model) < found):
             found = costs, price.model
     if found:
         return Cost(found[0], model=found[1])
-    if is_priced:
-        return Cost(
-            None, "the request does not say how long its answer may be, and no answers were measured, so it has no cost"
-        )
-    return Cost(None, "no model that the request can reach has a price, so it has no cost")
+    if not is_priced:
+        return Cost(None, "no model that the request can reach has a price, so it has no cost")
+    if facts.input_tokens is None:
+        return Cost(None, "the request has no estimate of its input tokens, so it has no cost")
+    return Cost(
+        None, "the request does not say how long its answer may be, and no answers were measured, so it has no cost"
+    )
+
+
+def _known(price: Price, input_tokens: int | None, output_tokens: float | None) -> int | None:
+    """What the request costs there; None = it hangs on tokens of which nothing is known."""
+    if (input_tokens is None and price.input_micros) or (output_tokens is None and price.output_micros):
+        return None
+    return micros(price, input_tokens or 0, output_tokens or 0)
 
 
 def micros(price: Price, input_tokens: int, output_tokens: float) -> int:

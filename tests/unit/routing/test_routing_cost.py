@@ -98,11 +98,11 @@ def test_an_answer_of_unknown_length_is_no_matter_where_output_is_free(rules):
     assert micros(rules.decided(rules.frontend("f", defaults=("m",)), prices=prices, request=asks)) == 2 + 3
 
 
-def test_a_form_has_no_cost(rules):
+def test_a_form_has_no_cost_where_tokens_have_a_price(rules):
     asks = rules.request(path="/v1/audio/transcriptions")
 
     found = rules.decided(
-        rules.frontend("f", defaults=("m",)), prices={"m": [rules.price()]}, request=asks
+        rules.frontend("f", defaults=("m",)), prices={"m": [rules.price(1)]}, request=asks
     ).given.cost()
 
     assert (found.micros, found.why) == (None, "the request has no estimate of its input tokens, so it has no cost")
@@ -136,3 +136,14 @@ def test_of_the_prices_that_are_kept_none_beats_another(prices):
 
     for one in kept:
         assert [o for o in kept if o is not one and all(a <= b for a, b in zip(o.parts, one.parts, strict=True))] == []
+
+
+@pytest.mark.parametrize("path", ["/v1/audio/translations", "/v1/audio/transcriptions"])
+def test_an_upload_costs_what_a_request_costs_where_no_token_has_a_price(rules, path):
+    """Its tokens have no estimate; a price of the request alone needs none."""
+    f = rules.frontend("f", rules.deny("dear", minRequestCostMicros=40), defaults=("by-token", "by-request"))
+    prices = {"by-token": [rules.price(1, 0, 5)], "by-request": [rules.price(0, 0, 40)]}
+
+    decision = rules.decided(f, prices=prices, request=rules.request(path=path))
+
+    assert (micros(decision), decision.rule) == (40, "f/dear")
