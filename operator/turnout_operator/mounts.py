@@ -45,13 +45,13 @@ def _secret(folder: str, name: str, *, optional: bool) -> Mount:
     )
 
 
-def store_of(node: RouterNode, spec: Json) -> list[Mount]:
-    """The folder `storeDir`: a volume `turnout-store` of the pod's own, else one that lives as long as the pod."""
-    if not node.spec.store_dir:
+def store_of(folder: str, spec: Json) -> list[Mount]:
+    """The folder of the store, if there is one: a volume `turnout-store` of the pod's own, else one that lives as long as the pod."""
+    if not folder:
         return []
     given = any(volume.get("name") == STORE_VOLUME for volume in spec.get("volumes") or [])
     volume = {} if given else {"name": STORE_VOLUME, "emptyDir": {}}
-    return [Mount(volume, {"name": STORE_VOLUME, "mountPath": node.spec.store_dir})]
+    return [Mount(volume, {"name": STORE_VOLUME, "mountPath": folder})]
 
 
 def shared_with_models(node: RouterNode, spec: Json) -> tuple[list[Json], list[str]]:

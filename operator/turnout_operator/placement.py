@@ -8,6 +8,8 @@ from turnout_api.resolve import NodePlacement, Where
 from turnout_api.resources import RouterNode
 from turnout_api.vocabulary import Role
 
+STORE_DIR = "/var/lib/turnout"
+
 
 @dataclass(frozen=True, slots=True)
 class InCluster:
@@ -22,6 +24,8 @@ class InCluster:
     mounts: str = MOUNTS
     admin_writes: bool = False
     """Masters may change custom resources for the people who sign in there."""
+    stores: AbstractSet[str] = frozenset()
+    """Masters for which a claim was asked: one that names no `storeDir` gets `STORE_DIR`."""
 
     @property
     def where(self) -> Where:
@@ -35,9 +39,11 @@ class InCluster:
         reference = spec.token_secret_ref
         token = f"{self.mounts}/{TOKEN_MOUNT}/{reference.key}" if reference else ""
         rotating = reference is not None and (reference.name, reference.key) in self.previous_tokens
+        stored = node.name in self.stores and not spec.store_dir and not spec.public_url and spec.role is not Role.SLAVE
         return NodePlacement(
             url=url,
             slave_urls=slave_urls,
+            store_dir=STORE_DIR if stored else "",
             token_file=token,
             token_previous_file=f"{token}-previous" if rotating else "",
             clients_file=f"{self.mounts}/{CLIENTS_MOUNT}/clients.yaml" if spec.clients else "",

@@ -251,7 +251,9 @@ def _judged(
         (key := _spec_of(manifest)): memory.declared.get(key) or declare(_bare(manifest)) for manifest in manifests
     }
     memory.declared = declared
-    objects, placement = list(declared.values()), InCluster(observed.previous_tokens, admin_writes=admin_writes)
+    stores = frozenset(m["metadata"]["name"] for m in manifests if m["kind"] == "RouterNode" and _store(m))
+    objects = list(declared.values())
+    placement = InCluster(observed.previous_tokens, admin_writes=admin_writes, stores=stores)
     if memory.judged is None or not memory.judged.holds(objects, placement, observed.kept):
         resolution = resolve(
             objects,

@@ -29,7 +29,7 @@ def deployment(
     claim: str,
     with_account: bool,
 ) -> Json:
-    """The spec. `claim`: name of the PersistentVolumeClaim for `storeDir`; empty = it lives as long as the pod.
+    """The spec. `claim`: name of the PersistentVolumeClaim for the store; empty = it lives as long as the pod.
 
     `with_account`: the router gets the token of its service account.
     """
@@ -45,7 +45,7 @@ def deployment(
                 "labels": {**labels, "app.kubernetes.io/name": "turnout-router"},
                 "annotations": {RESTART_HASH_ANNOTATION: _needs_restart(config)},
             },
-            "spec": _pod(node, image, drain_timeout_s, claim)
+            "spec": _pod(node, config.cluster.store_dir, image, drain_timeout_s, claim)
             | {"automountServiceAccountToken": with_account}
             | _pull(pull_secrets),
         },
@@ -62,8 +62,8 @@ def _pull(secrets: tuple[str, ...]) -> Json:
     return {"imagePullSecrets": [{"name": name} for name in secrets]} if secrets else {}
 
 
-def _pod(node: RouterNode, image: RouterImage, drain_timeout_s: int, claim: str) -> Json:
-    found = [*mounts.secrets_of(node, optional=False), *mounts.store_of(node, {})]
+def _pod(node: RouterNode, store_dir: str, image: RouterImage, drain_timeout_s: int, claim: str) -> Json:
+    found = [*mounts.secrets_of(node, optional=False), *mounts.store_of(store_dir, {})]
     router = container(
         "router",
         image,

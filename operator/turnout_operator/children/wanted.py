@@ -33,7 +33,7 @@ class RouterPods:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The claim that a master's `storeDir` is kept in."""
+    """The claim that a master's store is kept in."""
 
     size: str
     storage_class: str = ""
@@ -43,8 +43,7 @@ def wanted(node: RouterNode, config: RouterConfig, how: RouterPods, store: Store
     """In the order in which they are needed."""
     if node.spec.public_url:
         return []
-    kept = store if node.spec.store_dir else None
-    made = [_headless(node)] if node.spec.role is Role.SLAVE else list(_master(node, config, how, kept))
+    made = [_headless(node)] if node.spec.role is Role.SLAVE else list(_master(node, config, how, store))
     return [_owned(child, node) for child in made]
 
 

@@ -100,7 +100,7 @@ def _sidecar(node: RouterNode, spec: Json, how: How) -> tuple[Json, list[str]]:
     """The container; its volumes are put into `spec`."""
     secrets = mounts.secrets_of(node, optional=True)
     seen, warnings = mounts.shared_with_models(node, spec)
-    store = mounts.store_of(node, spec)
+    store = mounts.store_of(node.spec.store_dir, spec)
     volumes = spec.get("volumes") or []
     spec["volumes"] = [*volumes, *(mount.volume for mount in (*secrets, *store) if mount.volume)]
     made = container(

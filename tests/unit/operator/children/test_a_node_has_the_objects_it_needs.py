@@ -98,6 +98,20 @@ def test_a_claim_that_is_asked_for_holds_the_store_of_one_router_at_a_time(in_cl
     assert volumes["turnout-store"]["persistentVolumeClaim"] == {"claimName": "turnout-router-master"}
 
 
+def test_a_claim_that_is_asked_for_without_a_folder_gets_one(in_cluster: Any) -> None:
+    in_cluster.round()
+    in_cluster.objects["RouterNode", "master"]["metadata"]["annotations"] = {"turnout.dev/store-size": "2Gi"}
+    planned = in_cluster.round()
+    found = applied(planned)
+
+    assert "PersistentVolumeClaim turnout-router-master" in found
+    pod = found["Deployment turnout-router-master"]["spec"]["template"]["spec"]
+    assert {"name": "turnout-store", "mountPath": "/var/lib/turnout"} in pod["containers"][0]["volumeMounts"]
+    delivered = next(secret for secret in planned.secrets if secret["metadata"]["name"] == "turnout-router-master")
+    assert "store_dir: /var/lib/turnout" in _text(delivered)
+    assert in_cluster.round().apply == ()
+
+
 def test_a_node_that_moves_out_of_the_cluster_leaves_no_objects(in_cluster: Any) -> None:
     in_cluster.round()
     in_cluster.put_node("gpu-a", publicURL="http://gpu-a:8900")
