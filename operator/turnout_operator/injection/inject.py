@@ -189,3 +189,7 @@ def _warnings(node: RouterNode, spec: Json) -> Iterator[str]:
             )
     if spec.get("hostNetwork"):
         yield f"the pod uses the host's network: two such pods on one machine want the same port {ROUTER_PORT}"
+    policy = spec.get("dnsPolicy") or "ClusterFirst"
+    if policy == "Default" or (policy == "ClusterFirst" and spec.get("hostNetwork")):
+        needed = "ClusterFirstWithHostNet" if spec.get("hostNetwork") else "ClusterFirst"
+        yield f"the pod asks its machine for names, which does not know the master's Service: set dnsPolicy: {needed} on it"
