@@ -31,7 +31,7 @@ KEEP: Final = _Keep()
 
 
 class Why(StrEnum):
-    """Reasons of the conditions Programmed, Ready and LendingSuspended. `docs/kubernetes.md` lists them."""
+    """Reasons of the conditions Programmed, Ready and LendingSuspended, and of an Accepted that is unknown. `docs/kubernetes.md` lists them."""
 
     PROGRAMMED = "Programmed"
     TOO_LARGE = "TooLarge"
@@ -46,6 +46,7 @@ class Why(StrEnum):
     UNHEALTHY = "Unhealthy"
     UNREACHABLE = "Unreachable"
     NOT_SERVED = "NotServed"
+    NOT_REMEMBERED = "NotRemembered"
     BEING_DELETED = "BeingDeleted"
     NO_MASTER = "NoMaster"
     MASTER_NOT_READY = "MasterNotReady"
@@ -83,6 +84,12 @@ def accepted(verdict: Verdict) -> Fact:
     """What `resolve` said: why it is refused, or what its author should know."""
     message = verdict.message if verdict.problems else "; ".join(problem.message for problem in verdict.warnings)
     return Fact(ACCEPTED, "True" if verdict.accepted else "False", verdict.reason.value, message)
+
+
+def not_remembered(trouble: str) -> Fact:
+    """Nothing can be judged, since what was accepted last is not known or could not be kept."""
+    message = f"nothing new is judged or delivered, and routers go on with what they have: {trouble}"
+    return Fact(ACCEPTED, "Unknown", Why.NOT_REMEMBERED.value, message)
 
 
 def too_large(bytes_: int, limit: int) -> Fact:

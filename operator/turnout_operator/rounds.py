@@ -17,8 +17,8 @@ from turnout_operator.names import router_object
 from turnout_operator.nudge import Nudger
 from turnout_operator.plan import Memory, Observed, Outcome, Plan, Told, known_of, master_names, plan, token_references
 from turnout_operator.reader import Reader
-from turnout_operator.state import Kept
-from turnout_operator.statuses import StatusWrite
+from turnout_operator.state import Kept, StateError
+from turnout_operator.statuses import StatusWrite, of_unremembered
 
 _SAID_AT_ONCE = 8
 _SAYS_FOR_S = 0.3
@@ -118,6 +118,14 @@ class Rounds:
 
         Raises ApiError and StateError; another round mends it.
         """
+        try:
+            return await self._run(namespace)
+        except StateError as error:
+            statuses = tuple(of_unremembered(await self._api.objects(namespace), str(error), self._now()))
+            await self._say(namespace, statuses, _Writes())
+            raise
+
+    async def _run(self, namespace: str) -> int | None:
         began = self._now()
         # first the state: if another operator writes between the two, ours is refused, not built on what it did not see
         kept, version = await self._api.read_state(namespace)

@@ -77,7 +77,10 @@ def dump(kept: Kept, texts: Texts | None = None) -> dict[str, str]:
     """The `data` of the Secret. Raises StateError for what no Secret can hold."""
     packed = gzip.compress(json.dumps(document(kept, texts), sort_keys=True).encode(), _LEVEL, mtime=0)
     if len(packed) > MAX_STATE_BYTES:
-        raise StateError(f"the accepted objects take {len(packed)} bytes compressed, {MAX_STATE_BYTES} can be kept")
+        raise StateError(
+            f"the accepted objects take {len(packed)} bytes compressed, of {MAX_STATE_BYTES} that Secret {STATE_SECRET} holds: "
+            "make them smaller, or two clusters of them"
+        )
     return {STATE_KEY: base64.b64encode(packed).decode()}
 
 

@@ -12,7 +12,7 @@ from turnout_operator import conditions, linkstatus, nodestatus, servingstatus
 from turnout_operator.conditions import PROGRAMMED, Fact, Unchanged, Why
 from turnout_operator.damping import is_declared
 from turnout_operator.events import events
-from turnout_operator.former import applied_types, readable, unreadable
+from turnout_operator.former import applied_types, readable, said_by, unreadable
 from turnout_operator.picture import Picture, some
 from turnout_operator.prices import Prices
 from turnout_operator.silence import silence_of
@@ -87,6 +87,29 @@ def of_dying(manifests: Iterable[Manifest], now: datetime) -> Iterator[StatusWri
         if status is not None:
             key = Key(manifest["kind"], manifest["metadata"]["name"])
             yield StatusWrite(key, _about(manifest) | {"status": status}, before=wrong, own=own)
+
+
+def of_unremembered(manifests: Iterable[Manifest], trouble: str, now: datetime) -> Iterator[StatusWrite]:
+    """Of RouterNodes, and of what was changed since it was judged: `trouble` keeps it from being judged. All else they say stays."""
+    fact = conditions.not_remembered(trouble)
+    for manifest in manifests:
+        current, metadata = said_by(manifest), manifest["metadata"]
+        observed = int(current.get("observedGeneration", 0))
+        if manifest["kind"] != "RouterNode" and observed == metadata["generation"]:
+            continue
+        others = [c["type"] for c in current.get("conditions") or [] if c["type"] in conditions.OWN - {fact.type}]
+        status = conditions.new_status(
+            current,
+            (fact, *map(Unchanged, others)),
+            generation=observed,
+            now=now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            fields={name: current[name] for name in current if name not in {"conditions", "observedGeneration"}},
+        )
+        if status is not None:
+            about = _about(manifest)
+            said = tuple(events(about, current, status, now))
+            wrong = unreadable(manifest["kind"], manifest.get("status"))
+            yield StatusWrite(Key(manifest["kind"], metadata["name"]), about | {"status": status}, said, before=wrong)
 
 
 def _facts(verdict: Verdict, picture: Picture) -> Iterable[Fact | Unchanged]:

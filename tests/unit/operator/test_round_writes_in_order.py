@@ -10,7 +10,7 @@ from turnout_operator.api import ApiError, WritesRefused
 from turnout_operator.picture import Reached
 from turnout_operator.readings import Said
 from turnout_operator.rounds import Rounds
-from turnout_operator.state import Issued, Kept
+from turnout_operator.state import Issued, Kept, StateError
 
 
 class Api:
@@ -18,6 +18,7 @@ class Api:
 
     def __init__(self, objects) -> None:
         self.declared = objects
+        self.unreadable = self.too_small = False
         self.kept = Kept()
         self.version = "1"
         """Of the state; empty = there is none."""
@@ -29,6 +30,8 @@ class Api:
         self.refuses: dict[str, int] = {}
 
     async def read_state(self, _namespace):
+        if self.unreadable:
+            raise StateError("it cannot be read")
         return self.kept, self.version
 
     async def objects(self, _namespace):
@@ -57,6 +60,8 @@ class Api:
 
     async def write_state(self, _namespace, _kept, version):
         assert version == "1"
+        if self.too_small:
+            raise StateError("it cannot be kept")
         self._note("state")
 
     async def apply_secret(self, manifest):
@@ -122,6 +127,19 @@ async def test_nothing_is_delivered_that_could_not_be_remembered(api, nudger):
         await Rounds(api, nudger).run("test")
 
     assert (api.written, nudger.told) == ([], [])
+
+
+@pytest.mark.parametrize("trouble", ["unreadable", "too_small"])
+async def test_what_cannot_be_read_or_kept_is_said_and_nothing_else_is_done(api, nudger, trouble):
+    setattr(api, trouble, True)
+
+    with pytest.raises(StateError, match="it cannot be"):
+        await Rounds(api, nudger).run("test")
+
+    assert sorted(api.written) == sorted([*STATUSES, *(line.replace("status", "event") for line in STATUSES)])
+    assert nudger.told == []
+    [accepted] = api.statuses["gpu-a"]["status"]["conditions"]
+    assert (accepted["type"], accepted["status"], accepted["reason"]) == ("Accepted", "Unknown", "NotRemembered")
 
 
 async def test_one_refused_object_does_not_hold_up_the_others(api, nudger):
