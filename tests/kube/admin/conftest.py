@@ -32,7 +32,7 @@ PATHS = {
     "secret": "api/v1",
     "serviceaccount": "api/v1",
     "rolebinding": "apis/rbac.authorization.k8s.io/v1",
-    **dict.fromkeys(("frontendmodel", "guardian", "routinglink"), f"apis/{API}"),
+    **dict.fromkeys(("frontendmodel", "guardian", "routinglink", "routernode"), f"apis/{API}"),
 }
 RULES = [
     {
@@ -112,6 +112,8 @@ class Gateway:
         await self._space.until("rolebinding", ACCOUNT)
         (account / "token").write_text(await self._space.kubectl("create", "token", ACCOUNT))
         (account / "ca.crt").write_bytes((self._space.cluster.pki / "ca.crt").read_bytes())
+        (self._folder / "token").mkdir()
+        (self._folder / "token" / "token").write_text("0" * 32)  # of a master that has slaves
         (self._folder / "clients").mkdir()
         (self._folder / "clients" / "clients.yaml").write_text(yaml.safe_dump({"clients": [CLIENT]}))
         (self._folder / "admins").mkdir()
@@ -173,13 +175,14 @@ async def gateway(space: Namespace, operator: Any, tmp_path: Path) -> AsyncItera
 
 
 class Admin:
-    """Calls as ann: method and path, then the status and the body."""
+    """Calls as ann: method and path, below /admin or below the root, then the status and the body."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self.session = session
 
     async def __call__(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        async with self.session.request(method, f"/admin{path}", json=body) as response:
+        where = path if path.startswith("/router/") else f"/admin{path}"
+        async with self.session.request(method, where, json=body) as response:
             text = await response.text()
             return response.status, json.loads(text) if text else None
 

@@ -6,19 +6,46 @@ from typing import Any
 
 import pytest
 
+API = "turnout.dev/v1alpha1"
 ROLE = "turnout-admin"
 VERBS = ("get", "list", "create", "update", "delete")
+SITE = "/router/v1/site"
+EYES = {"node": "master", "model": "qwen-vl"}
+A_TO_B = {end: {"node": node, "model": "ff11"} for end, node in (("owner", "gpu-a"), ("helper", "gpu-b"))}
 MADE = {
     "frontendmodels": (
         "/frontend-models",
         {"name": "assistant", "defaults": {"targets": [{"provider_model_id": "cc11"}]}},
     ),
     "modelpools": ("/model-pools", {"name": "assistant", "members": [{"provider_model_id": "cc11"}]}),
+    "routinglinks": (f"{SITE}/text-routing-groups", {"name": "assistant"} | A_TO_B),
+    "guardians": (f"{SITE}/guardians", {"name": "assistant", "scope": {"cluster": True}, "guardian": EYES}),
 }
 CHANGE = {
     "frontendmodels": {"model_name": "helper"},
     "modelpools": {"members": [{"provider_model_id": "qwen-vl"}]},
+    "routinglinks": {"load_if_unloaded": False},
+    "guardians": {"scope": {"node": "gpu-a"}},
 }
+
+
+def slave(name: str) -> dict[str, Any]:
+    """At an URL where nobody listens."""
+    shared = {"role": "Slave", "masterRef": {"name": "master"}, "tokenSecretRef": {"name": "token"}}
+    backend = {"name": "b", "family": "LlamaCpp", "url": "http://127.0.0.1:9"}
+    model = {"id": "ff11", "publicID": "cc11", "backend": "b", "contextWindow": 4096, "parallel": 1}
+    spec = shared | {"publicURL": "http://127.0.0.1:9", "backends": [backend], "models": [model]}
+    return {"apiVersion": API, "kind": "RouterNode", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.fixture
+async def space(space: Any) -> Any:
+    """Its node is the master of two, so that there are links."""
+    master = (await space.get("routernode", "master"))["spec"] | {"role": "Master", "tokenSecretRef": {"name": "token"}}
+    token = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}, "stringData": {"token": "0" * 32}}
+    node = {"apiVersion": API, "kind": "RouterNode", "metadata": {"name": "master"}, "spec": master}
+    await space.apply(token, node, slave("gpu-a"), slave("gpu-b"))
+    return space
 
 
 async def may(space: Any, verb: str, resource: str) -> bool:

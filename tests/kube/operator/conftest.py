@@ -327,6 +327,60 @@ class Manifests:
             self.link("a-to-b", "gpu-a", "gpu-b"),
         ]
 
+    def good(self) -> list[dict[str, Any]]:
+        """What `bad_writes` are bad beside."""
+        request = {"path": "/v1/chat/completions", "body": {"model": "front", "messages": []}}
+        test = {"request": request, "expect": {"rule": "front/defaults"}, "required": True}
+        return [
+            *self.all()[:-1],
+            self.ruled("front", jump="policy"),
+            self.ruled("policy"),
+            self._object("RouteTest", "stays", test),
+        ]
+
+    def bad_writes(self) -> dict[str, tuple[dict[str, Any], str, str]]:
+        """Beside a master, gpu-a and gpu-b, the frontend models `front` and `policy`, and a required test of `front`.
+
+        Each is what is written, its reason and its field.
+        """
+        no = {"name": "no", "when": {"endpoints": ["/v1/chat/completions"]}, "action": "Deny", "denyStatus": 403}
+        audio = {"capability": "Speech", "node": "gpu-a", "model": "gpu-a-ff"}
+        other = self.master()
+        other["metadata"] = {"name": "other"}
+        return {
+            "a second master": (other, "MasterExists", "spec.role"),
+            "a slave of a slave": (
+                self.slave("gpu-late", masterRef={"name": "gpu-a"}),
+                "NotAMaster",
+                "spec.masterRef.name",
+            ),
+            "a jump back": (self.ruled("policy", jump="front"), "JumpLoop", "spec.rules[0].jumpTo"),
+            "a lost condition": (
+                self.ruled("x", rules=[{"name": "r", "when": {"hasImage": True}, "targets": [{"model": "cc11"}]}]),
+                "UnknownField",
+                "spec.rules[0].when.hasImage",
+            ),
+            "a link of unlike models": (
+                self.link("a-to-b", "gpu-a", "gpu-b")
+                | {"spec": self.link("", "gpu-a", "gpu-b")["spec"] | {"lane": "Image"}},
+                "IneligibleLink",
+                "spec.owner.model",
+            ),
+            "a guardian without eyes": (
+                self._object(
+                    "Guardian", "eyes", {"scope": {"cluster": True}, "guardian": {"node": "gpu-a", "model": "gpu-a-ff"}}
+                ),
+                "GuardianNotMultimodal",
+                "spec.guardian.model",
+            ),
+            "a component that cannot": (
+                self._object("SplitRecipe", "studio", {"publicID": "studio", "components": [audio]}),
+                "CapabilityMismatch",
+                "spec.components[0].capability",
+            ),
+            "a broken required test": (self.ruled("front", jump="policy", rules=[no]), "BreaksRouteTest", ""),
+        }
+
     @staticmethod
     def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
         return {"apiVersion": API, "kind": kind, "metadata": {"name": name}, "spec": spec}
@@ -409,21 +463,21 @@ class Webhook:
 
     KINDS = ("mutatingwebhookconfiguration", "validatingwebhookconfiguration")
 
-    def __init__(self, objects: Objects, start: Any, account: Path) -> None:
+    def __init__(self, objects: Objects, start: Any, release: Any, account: Path) -> None:
         self.configuration = f"turnout-{objects.namespace}"
+        self._release = release
         self._objects = objects
         self._start = start
         self._account = account
 
     def start(self, *more: str, resync: str = NEVER) -> Operator:
         """An operator that the API server trusts."""
-        address = self._objects.get("service", "turnout")["spec"]["clusterIP"]
         options = (
             f"--webhook={self.configuration}",
             f"--validating-webhook={self.configuration}",
             "--webhook-secret=turnout-webhook",
             f"--webhook-namespace={self._objects.namespace}",
-            f"--webhook-host={address}",
+            f"--webhook-host={self.address()}",
             "--webhook-port=443",
             "--router-image=router:1",
         )
@@ -431,6 +485,14 @@ class Webhook:
         until(lambda: all(map(self.authorities, self.KINDS)), "nobody said whom to trust")
         operator.more_rounds(0)
         return operator
+
+    def address(self) -> str:
+        """Of the Service by which the API server calls."""
+        return self._objects.get("service", "turnout")["spec"]["clusterIP"]
+
+    def must_be_asked(self) -> None:
+        """From now on nothing is written past the validating webhook."""
+        self._release.upgrade(self._objects.namespace, "webhook.validation.failurePolicy=Fail")
 
     def authorities(self, kind: str = KINDS[0]) -> str:
         """PEM that the API server trusts; empty = none yet."""
@@ -453,5 +515,5 @@ class Webhook:
 def webhook(objects, release, start, tmp_path) -> Iterator[Webhook]:
     """Of the chart with its default values."""
     release.install(objects.namespace)
-    yield Webhook(objects, start, release.account(objects.namespace, tmp_path))
+    yield Webhook(objects, start, release, release.account(objects.namespace, tmp_path))
     release.uninstall(objects.namespace)

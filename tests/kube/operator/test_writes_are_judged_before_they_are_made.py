@@ -3,51 +3,6 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 
-
-def bad_writes(manifests):
-    """Beside a master, gpu-a and gpu-b, the frontend models `front` and `policy`, and a required test of `front`.
-
-    Each is what is written, its reason and its field.
-    """
-    no = {"name": "no", "when": {"endpoints": ["/v1/chat/completions"]}, "action": "Deny", "denyStatus": 403}
-    audio = {"capability": "Speech", "node": "gpu-a", "model": "gpu-a-ff"}
-    other = manifests.master()
-    other["metadata"] = {"name": "other"}
-    return {
-        "a second master": (other, "MasterExists", "spec.role"),
-        "a slave of a slave": (
-            manifests.slave("gpu-late", masterRef={"name": "gpu-a"}),
-            "NotAMaster",
-            "spec.masterRef.name",
-        ),
-        "a jump back": (manifests.ruled("policy", jump="front"), "JumpLoop", "spec.rules[0].jumpTo"),
-        "a lost condition": (
-            manifests.ruled("x", rules=[{"name": "r", "when": {"hasImage": True}, "targets": [{"model": "cc11"}]}]),
-            "UnknownField",
-            "spec.rules[0].when.hasImage",
-        ),
-        "a link of unlike models": (
-            manifests.link("a-to-b", "gpu-a", "gpu-b")
-            | {"spec": manifests.link("", "gpu-a", "gpu-b")["spec"] | {"lane": "Image"}},
-            "IneligibleLink",
-            "spec.owner.model",
-        ),
-        "a guardian without eyes": (
-            manifests._object(
-                "Guardian", "eyes", {"scope": {"cluster": True}, "guardian": {"node": "gpu-a", "model": "gpu-a-ff"}}
-            ),
-            "GuardianNotMultimodal",
-            "spec.guardian.model",
-        ),
-        "a component that cannot": (
-            manifests._object("SplitRecipe", "studio", {"publicID": "studio", "components": [audio]}),
-            "CapabilityMismatch",
-            "spec.components[0].capability",
-        ),
-        "a broken required test": (manifests.ruled("front", jump="policy", rules=[no]), "BreaksRouteTest", ""),
-    }
-
-
 CASES = (
     "a second master",
     "a slave of a slave",
@@ -60,23 +15,12 @@ CASES = (
 )
 
 
-def good(manifests):
-    request = {"path": "/v1/chat/completions", "body": {"model": "front", "messages": []}}
-    test = {"request": request, "expect": {"rule": "front/defaults"}, "required": True}
-    return [
-        *manifests.all()[:-1],
-        manifests.ruled("front", jump="policy"),
-        manifests.ruled("policy"),
-        manifests._object("RouteTest", "stays", test),
-    ]
-
-
 def test_the_webhook_refuses_what_the_operator_would_not_accept(objects, webhook, start, manifests):
     operator = webhook.start()
     webhook.is_asked()
-    objects.apply(*good(manifests))
+    objects.apply(*manifests.good())
     assert objects.accepted("routetest", "stays")["status"] == "True"
-    cases = bad_writes(manifests)
+    cases = manifests.bad_writes()
     assert tuple(cases) == CASES
 
     refusals = {}
@@ -96,7 +40,7 @@ def test_the_webhook_refuses_what_the_operator_would_not_accept(objects, webhook
         assert (condition["status"], condition["reason"]) == ("False", reason), case
         for said in condition["message"].partition(". What was accepted last")[0].split("; "):
             assert said in refusals[case], case
-        put_back = next((m for m in good(manifests) if m["metadata"]["name"] == manifest["metadata"]["name"]), None)
+        put_back = next((m for m in manifests.good() if m["metadata"]["name"] == manifest["metadata"]["name"]), None)
         if put_back:
             objects.apply(put_back)
         else:
@@ -184,12 +128,10 @@ def test_without_the_operator_objects_are_written_and_judged_later(objects, webh
     assert objects.accepted("routernode", "other")["reason"] == "MasterExists"
 
 
-def test_with_failure_policy_fail_nothing_is_held_up_that_is_not_asked_about(
-    objects, webhook, release, manifests, until
-):
+def test_with_failure_policy_fail_nothing_is_held_up_that_is_not_asked_about(objects, webhook, manifests, until):
     """The operator is away, and both webhooks must be asked."""
     objects.apply(*manifests.in_cluster())
-    release.upgrade(objects.namespace, "webhook.validation.failurePolicy=Fail")
+    webhook.must_be_asked()
     operator = webhook.start()
     webhook.is_asked()
     objects.condition("master", "Programmed", "NoPods")

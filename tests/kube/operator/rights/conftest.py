@@ -1,6 +1,7 @@
 """The chart in one namespace, its operator serving another, and rights that a test takes away and gives back while it runs.
 
 All that is there serves one module: an operator, a master with a store and people, two slaves. What a test makes, it removes.
+There are two such stages, one after the other: a release that watches that namespace, and one with `clusterWide`.
 """
 
 import base64
@@ -8,17 +9,21 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 ACCOUNT = "turnout"
+EVERYWHERE = "everywhere"
+"""The stage of a release with `clusterWide`; the other is called `watched`."""
 CORE = {"services", "serviceaccounts", "persistentvolumeclaims", "secrets", "pods"}
 GROUPS = {
     "deployments": "apps",
     "poddisruptionbudgets": "policy",
     "roles": "rbac.authorization.k8s.io",
+    "clusterroles": "rbac.authorization.k8s.io",
     "rolebindings": "rbac.authorization.k8s.io",
     "leases": "coordination.k8s.io",
     "events": "events.k8s.io",
@@ -56,19 +61,25 @@ class Taken:
 class Stage:
     """Two namespaces: that of the release, and that which is served."""
 
-    def __init__(self, cluster: Any, until: Any, system: str, served: str) -> None:
+    def __init__(self, cluster: Any, until: Any, system: str, served: str, *, everywhere: bool) -> None:
         self.cluster, self.until, self.system, self.served = cluster, until, system, served
+        self.everywhere = everywhere
+        """The release serves all namespaces."""
+        self.admin_role = f"turnout-{system}-admin" if everywhere else "turnout-admin"
         self.operator: Any = None
         self.start: Callable[..., Any]
         self._names = itertools.count()
         self._undo: list[Callable[[], Any]] = []
         rbac = "/apis/rbac.authorization.k8s.io/v1"
         self._roles = {
-            "served": f"{rbac}/namespaces/{served}/roles/turnout",
             "leader": f"{rbac}/namespaces/{system}/roles/turnout-leader",
-            "certificates": f"{rbac}/namespaces/{system}/roles/turnout-webhook",
             "webhooks": f"{rbac}/clusterroles/turnout-{system}",
         }
+        if everywhere:
+            self._roles["served"] = f"{rbac}/clusterroles/turnout-{system}-namespaces"
+        else:
+            self._roles["served"] = f"{rbac}/namespaces/{served}/roles/turnout"
+            self._roles["certificates"] = f"{rbac}/namespaces/{system}/roles/turnout-webhook"
 
     # what is there
 
@@ -177,7 +188,7 @@ class Stage:
             "webhooks": f"turnout-{self.system}",
             "leader": "turnout",
             "certificates": "turnout-webhook",
-            "served": "turnout-admin" if right.verb == "bind" else "",
+            "served": self.admin_role if right.verb == "bind" else "",
         }
         asked = {"verb": right.verb, "group": right.group, "resource": resource, "subresource": sub}
         asked |= {"name": "" if right.verb == "create" else named[right.role]}
@@ -191,28 +202,42 @@ class Stage:
         return bool(answer["status"]["allowed"])
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All of one stage, then all of the other: pytest goes to and fro between them."""
+    places = [place for place, item in enumerate(items) if Path(__file__).parent in item.path.parents]
+    by_stage = sorted((items[place] for place in places), key=lambda item: item.callspec.params["stage"])  # type: ignore[attr-defined] # all are of a stage
+    for place, item in zip(places, by_stage, strict=True):
+        items[place] = item
+
+
 @pytest.fixture(scope="module")
-def stage(crds, release, processes, tmp_path_factory, until_of_the_session) -> Iterator[Stage]:
+def stage(request, crds, release, processes, tmp_path_factory) -> Iterator[Stage]:
     """The operator has settled."""
+    everywhere, until = request.param == EVERYWHERE, request.getfixturevalue("until_of_the_session")
     system, served = (f"{name}-{uuid.uuid4().hex[:8]}" for name in ("system", "served"))
     for name in (system, served):
         crds.kubectl("create", "namespace", name)
-    release.install(system, f"watchNamespaces={{{served}}}")
+    if everywhere:  # of what is left of other tests it would speak too
+        until(lambda: not _ending(crds), "namespaces of other tests do not end")
+    release.install(system, "clusterWide=true" if everywhere else f"watchNamespaces={{{served}}}")
     folder = tmp_path_factory.mktemp("rights")
     account = release.account(system, folder)
-    found = Stage(crds, until_of_the_session, system, served)
+    found = Stage(crds, until, system, served, everywhere=everywhere)
     logs = (folder / f"operator-{number}.log" for number in itertools.count())
 
     def start(*more: str) -> Any:
-        options = ("--lease-namespace", system, "--router-image=router:1", *more)
+        wide = ("--all-namespaces",) if everywhere else ()
+        options = ("--lease-namespace", system, "--router-image=router:1", *wide, *more)
         return processes(crds, served, next(logs), *options, kubeconfig=account, resync="1s")
 
     found.start = start
     objects = _cluster_of()
     crds.kubectl("apply", "--server-side", "-n", served, "-f", "-", stdin=yaml.safe_dump_all(objects))
-    found.operator = start("--lease-duration=4s", "--watch-renewal=2s", "--admin-role=turnout-admin")
-    until_of_the_session(lambda: found.get("rolebindings", "turnout-router-master"), "the operator does not deliver")
-    until_of_the_session(lambda: found.get("poddisruptionbudgets", "turnout-router-master"), "it does not deliver")
+    role = f"{'ClusterRole/' if everywhere else ''}{found.admin_role}"
+    found.operator = start("--lease-duration=4s", "--watch-renewal=2s", f"--admin-role={role}")
+    until(lambda: found.get("rolebindings", "turnout-router-master"), "the operator does not deliver")
+    until(lambda: found.get("poddisruptionbudgets", "turnout-router-master"), "it does not deliver")
     yield found
     found.operator.stop()
     release.uninstall(system)
@@ -227,6 +252,11 @@ def right(request, stage: Stage) -> Iterator[Taken]:
     stage.take(taken)
     yield taken
     stage.give_back()
+
+
+def _ending(cluster: Any) -> list[str]:
+    _, found = cluster.request("GET", "/api/v1/namespaces")
+    return [one["metadata"]["name"] for one in found["items"] if "deletionTimestamp" in one["metadata"]]
 
 
 def _cluster_of() -> list[dict[str, Any]]:
