@@ -8,6 +8,7 @@ import base64
 import itertools
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -204,59 +205,95 @@ class Stage:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of one stage, then all of the other: pytest goes to and fro between them."""
+    """All tests of one stage, then all of the other."""
     places = [place for place, item in enumerate(items) if Path(__file__).parent in item.path.parents]
     by_stage = sorted((items[place] for place in places), key=lambda item: item.callspec.params["stage"])  # type: ignore[attr-defined] # all are of a stage
     for place, item in zip(places, by_stage, strict=True):
         items[place] = item
 
 
-@pytest.fixture(scope="module")
-def stage(request, crds, release, processes, tmp_path_factory) -> Iterator[Stage]:
-    """The operator has settled."""
-    everywhere, until = request.param == EVERYWHERE, request.getfixturevalue("until_of_the_session")
-    system, served = (f"{name}-{uuid.uuid4().hex[:8]}" for name in ("system", "served"))
-    for name in (system, served):
-        crds.kubectl("create", "namespace", name)
-    if everywhere:  # of what is left of other tests it would speak too
-        until(lambda: not _ending(crds), "namespaces of other tests do not end")
-    release.install(system, "clusterWide=true" if everywhere else f"watchNamespaces={{{served}}}")
-    folder = tmp_path_factory.mktemp("rights")
-    account = release.account(system, folder)
-    found = Stage(crds, until, system, served, everywhere=everywhere)
-    logs = (folder / f"operator-{number}.log" for number in itertools.count())
-
-    def start(*more: str) -> Any:
-        wide = ("--all-namespaces",) if everywhere else ()
-        options = ("--lease-namespace", system, "--router-image=router:1", *wide, *more)
-        return processes(crds, served, next(logs), *options, kubeconfig=account, resync="1s")
-
-    found.start = start
-    objects = _cluster_of()
-    crds.kubectl("apply", "--server-side", "-n", served, "-f", "-", stdin=yaml.safe_dump_all(objects))
-    role = f"{'ClusterRole/' if everywhere else ''}{found.admin_role}"
-    found.operator = start("--lease-duration=4s", "--watch-renewal=2s", f"--admin-role={role}")
-    until(lambda: found.get("rolebindings", "turnout-router-master"), "the operator does not deliver")
-    until(lambda: found.get("poddisruptionbudgets", "turnout-router-master"), "it does not deliver")
-    yield found
-    found.operator.stop()
-    release.uninstall(system)
-    for name in (system, served):
-        crds.kubectl("delete", "namespace", name, "--wait=false")
-
-
 @pytest.fixture
-def right(request, stage: Stage) -> Iterator[Taken]:
-    """Taken away for the time of the test."""
-    taken = Taken(*request.param)
-    stage.take(taken)
-    yield taken
-    stage.give_back()
+def stage(request, stages) -> Stage:
+    """The operator has settled."""
+    return stages(request.param)
+
+
+@pytest.fixture(scope="module")
+def stages(crds, release, processes, tmp_path_factory, until_of_the_session) -> Iterator[Callable[[str], Stage]]:
+    """By name. Each stands until the other is asked for: an operator that serves all namespaces would serve the other's."""
+    folders = (tmp_path_factory.mktemp("rights") for _ in itertools.count())
+    standing: dict[str, Stage] = {}
+    with ExitStack() as down:
+
+        def stages(name: str) -> Stage:
+            if name not in standing:
+                down.pop_all().close()
+                standing.clear()
+                made = Making(crds, until_of_the_session, release, processes, next(folders))
+                standing[name] = down.enter_context(made.stage(everywhere=name == EVERYWHERE))
+            return standing[name]
+
+        yield stages
+
+
+@dataclass(frozen=True)
+class Making:
+    """What it takes to make a stage."""
+
+    cluster: Any
+    until: Any
+    release: Any
+    processes: Any
+    folder: Path
+
+    @contextmanager
+    def stage(self, *, everywhere: bool) -> Iterator[Stage]:
+        """It is there until the end of the block."""
+        system, served = (f"{name}-{uuid.uuid4().hex[:8]}" for name in ("system", "served"))
+        for name in (system, served):
+            self.cluster.kubectl("create", "namespace", name)
+        if everywhere:  # of what is left of other tests it would speak too
+            self.until(lambda: not _ending(self.cluster), "namespaces of other tests do not end")
+        self.release.install(system, "clusterWide=true" if everywhere else f"watchNamespaces={{{served}}}")
+        found = Stage(self.cluster, self.until, system, served, everywhere=everywhere)
+        found.start = self._starting(found)
+        objects = yaml.safe_dump_all(_cluster_of())
+        self.cluster.kubectl("apply", "--server-side", "-n", served, "-f", "-", stdin=objects)
+        role = f"{'ClusterRole/' if everywhere else ''}{found.admin_role}"
+        found.operator = found.start("--lease-duration=4s", "--watch-renewal=2s", f"--admin-role={role}")
+        self.until(lambda: found.get("rolebindings", "turnout-router-master"), "the operator does not deliver")
+        self.until(lambda: found.get("poddisruptionbudgets", "turnout-router-master"), "it does not deliver")
+        yield found
+        found.operator.stop()
+        self.release.uninstall(system)
+        for name in (system, served):
+            self.cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+    def _starting(self, stage: Stage) -> Callable[..., Any]:
+        account = self.release.account(stage.system, self.folder)
+        logs = (self.folder / f"operator-{number}.log" for number in itertools.count())
+        wide = ("--all-namespaces",) if stage.everywhere else ()
+
+        def start(*more: str) -> Any:
+            options = ("--lease-namespace", stage.system, "--router-image=router:1", *wide, *more)
+            return self.processes(self.cluster, stage.served, next(logs), *options, kubeconfig=account, resync="1s")
+
+        return start
 
 
 def _ending(cluster: Any) -> list[str]:
     _, found = cluster.request("GET", "/api/v1/namespaces")
     return [one["metadata"]["name"] for one in found["items"] if "deletionTimestamp" in one["metadata"]]
+
+
+@pytest.fixture
+def right(request, stage: Stage) -> Iterator[Taken]:
+    """Taken away for the time of the test."""
+    request.getfixturevalue("said")  # it listens from here on: that the right is missing is said once
+    taken = Taken(*request.param)
+    stage.take(taken)
+    yield taken
+    stage.give_back()
 
 
 def _cluster_of() -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+pytestmark = pytest.mark.timeout(300)  # the first test of a stage makes it, and ends the other
 PLURALS = ("routernodes", "routinglinks", "guardians", "frontendmodels", "modelpools", "splitrecipes", "routetests")
 MADE = ("services", "serviceaccounts", "deployments", "poddisruptionbudgets", "rolebindings")
 
