@@ -11,6 +11,12 @@ from turnout_api.wire import NODE_PREFIX, TOKEN_HEADER
 TOKEN = "cluster-0123456789abcdef"
 
 
+@pytest.fixture(autouse=True)
+def a_busy_machine_has_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node that only answers late is not one that does not answer."""
+    monkeypatch.setattr("turnout_router.cluster.lending.GATHER_TIMEOUT_S", 60.0)
+
+
 async def test_every_node_is_in_it(scene: Any) -> None:
     world = await scene()
 

@@ -6,6 +6,12 @@ from typing import Any
 import pytest
 
 
+@pytest.fixture(autouse=True)
+def a_busy_machine_has_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node that only answers late is not one that does not answer."""
+    monkeypatch.setattr("turnout_router.cluster.lending.GATHER_TIMEOUT_S", 60.0)
+
+
 async def lend_one(world: Any) -> str:
     asked = world.ask(3)
     await world.at_owner.at_least(2)
