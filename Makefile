@@ -76,10 +76,12 @@ crds: setup ## write crds/*.yaml, their copy in the chart and docs/configuration
 	$(BIN)/python -m turnout_api.crdgen crds helm/turnout/files/crds
 	$(BIN)/python -m turnout_api.configdoc docs/configuration.md
 
-lock: setup ## requirements.lock from pyproject.toml
+LOCK := --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet
+lock: setup ## requirements.lock, and for the images build.lock, from pyproject.toml
 	$(BIN)/pip install --quiet '$(UV)'
-	$(BIN)/uv pip compile pyproject.toml --extra operator --extra sidecar --extra cli --group dev --universal --python-version 3.11 \
-	  --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet --output-file requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra operator --extra sidecar --extra cli --group dev $(LOCK) --output-file requirements.lock
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+	  | $(BIN)/uv pip compile - $(LOCK) --output-file images/build.lock
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

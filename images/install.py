@@ -9,7 +9,7 @@ its dependencies. The first step needs no source, so that a builder keeps its la
 
 Both Dockerfiles and the tests run this file. pip runs from an environment of its own, so the base image need not have one; the
 environment that is made has none, and nothing is compiled: wheels only.
-The build backend (hatchling) comes unlocked into pip's own build environment and stays there.
+The build backend comes into pip's environment, from a lock of its own (`build.lock`), and stays there.
 """
 
 import argparse
@@ -23,7 +23,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+BUILD_LOCK = ROOT / "images" / "build.lock"
 PIP_OPTIONS = ("-m", "pip", "--disable-pip-version-check", "--no-input")
+LOCKED = ("--quiet", "--only-binary", ":all:", "--require-hashes", "--requirement")
+"""What of a lock file pip installs: wheels, each with a hash that the lock has."""
 
 
 def entries(lock: str) -> Iterator[tuple[str, str]]:
@@ -73,13 +76,15 @@ def install_dependencies(pip: Pip, extra: str, target: Path, work: Path) -> None
     locked = work / "extra.lock"
     needed = [*project["dependencies"], *project["optional-dependencies"][extra]]
     locked.write_text(subset(lock, _planned(pip, needed, lock, work)))
-    options = ("--quiet", "--only-binary", ":all:", "--require-hashes", "--requirement", str(locked))
-    pip("--python", str(_python(target)), "install", *options)
+    pip("--python", str(_python(target)), "install", *LOCKED, str(locked))
 
 
 def install_package(pip: Pip, target: Path, work: Path) -> None:
     """Put the project itself into the environment `target`."""
-    pip("wheel", "--quiet", "--no-deps", "--wheel-dir", str(work), str(ROOT))
+    pip("install", *LOCKED, str(BUILD_LOCK))
+    # not isolated: pip would take whatever backend the index has today into an environment that it makes for the build
+    alone = ("--no-build-isolation", "--check-build-dependencies", "--no-deps")
+    pip("wheel", "--quiet", *alone, "--wheel-dir", str(work), str(ROOT))
     wheel = next(work.glob("turnout-*.whl"))
     pip("--python", str(_python(target)), "install", "--quiet", "--no-deps", "--no-index", str(wheel))
 

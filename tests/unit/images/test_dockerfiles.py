@@ -62,5 +62,19 @@ def test_nothing_is_installed_beside_what_the_first_stage_made(dockerfile):
 def test_both_stages_stand_on_the_one_base_that_an_argument_names(pytestconfig, dockerfile):
     text = (pytestconfig.rootpath / f"Dockerfile.{dockerfile[0]}").read_text()
 
-    assert re.findall(r"^ARG BASE=(.*)$", text, re.MULTILINE) == ["python:3.11-slim-bookworm"]
+    assert len(re.findall(r"^ARG BASE=", text, re.MULTILINE)) == 1
     assert re.findall(r"^FROM (\S+)", text, re.MULTILINE) == ["${BASE}", "${BASE}"]
+
+
+def test_all_images_stand_on_one_exact_version_by_default(pytestconfig):
+    root = pytestconfig.rootpath
+    files = [
+        root / "Dockerfile.sidecar",
+        root / "Dockerfile.operator",
+        root / "examples/kubernetes/backends/Dockerfile",
+    ]
+
+    found = {base for file in files for base in re.findall(r"^ARG BASE=(.*)$", file.read_text(), re.MULTILINE)}
+
+    assert len(found) == 1
+    assert re.fullmatch(r"python:3\.11\.\d+-slim-bookworm", found.pop())

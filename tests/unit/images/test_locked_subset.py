@@ -1,8 +1,11 @@
 """An image installs the lock's own entries of what it needs, with their hashes and markers, and nothing else."""
 
 import importlib.util
+import re
+import tomllib
 
 import pytest
+from packaging.requirements import Requirement
 
 LOCK = """\
 aiohttp==3.14.5 \\
@@ -44,3 +47,14 @@ def test_the_lock_of_the_repository_is_understood(installer, pytestconfig):
     names = [name for name, _ in installer.entries((pytestconfig.rootpath / "requirements.lock").read_text())]
 
     assert {"aiohttp", "kopf", "kubernetes", "pydantic", "uvloop"} <= set(names)
+
+
+def test_what_builds_the_package_is_locked(installer, pytestconfig):
+    wanted = tomllib.loads((pytestconfig.rootpath / "pyproject.toml").read_text())["build-system"]["requires"]
+    locked = dict(installer.entries(installer.BUILD_LOCK.read_text()))
+
+    for requirement in map(Requirement, wanted):
+        version = re.match(r"[\w.-]+==(\S+)", locked[requirement.name])
+        assert version is not None
+        assert requirement.specifier.contains(version[1])
+    assert all("--hash=sha256:" in entry for entry in locked.values())
