@@ -76,6 +76,7 @@ makeIPTablesUtilChains: false
 enforceNodeAllocatable: []
 shutdownGracePeriod: 0s
 nodeStatusUpdateFrequency: 5s
+volumeStatsAggPeriod: 5s # how late a volume that is overfilled has its pod evicted, and 10 s
 syncFrequency: 2s # how late a changed ConfigMap or Secret is in a pod
 podLogsDir: $RUN/kubelet/pod-logs
 C

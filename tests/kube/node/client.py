@@ -69,7 +69,7 @@ async def load(session: aiohttp.ClientSession, model: str, tokens: int) -> None:
 
 
 async def main() -> None:
-    timeout = aiohttp.ClientTimeout(total=120)
+    timeout = aiohttp.ClientTimeout(total=300)
     headers = {"authorization": f"Bearer {os.environ['KEY']}"}
     async with aiohttp.ClientSession("http://master:8900", headers=headers, timeout=timeout) as session:
         match sys.argv[1:]:

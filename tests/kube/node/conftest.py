@@ -91,6 +91,24 @@ class Machine:
         items = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
         self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=json.dumps(items))
 
+    def copy(
+        self, like: str, name: str, model: dict[str, Any], *, replicas: int = 1, flags: dict[str, str]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(RouterNode, Deployment) as those of the example, for a node with that model. `flags` of its server replace the example's."""
+        node = self.get("routernode", like)["spec"]
+        node["models"] = [node["models"][0] | model]
+        template = self.get("deployment", like)["spec"]["template"]
+        template["metadata"] = {"labels": {"app": name, "turnout.dev/node": name}}
+        [server] = template["spec"]["containers"]
+        flags |= {"--model": model["id"]}
+        kept = [argument for argument in server["args"] if argument.split("=")[0] not in flags]
+        server["args"] = kept + [f"{flag}={value}" for flag, value in flags.items()]
+        many = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
+        return (
+            {"apiVersion": "turnout.dev/v1alpha1", "kind": "RouterNode", "metadata": {"name": name}, "spec": node},
+            {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": many},
+        )
+
     def get(self, *arguments: str) -> Any:
         return json.loads(self.kubectl("get", *arguments, "-o", "json"))
 
@@ -101,8 +119,12 @@ class Machine:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start kubectl as a process of its own."""
+        return self.beside("kubectl", "-n", NAMESPACE, *arguments)
+
+    def beside(self, *command: str) -> subprocess.Popen[str]:
+        """Start it inside, as a process of its own."""
         return subprocess.Popen(
-            [SCRIPTS / "inside.sh", "kubectl", "-n", NAMESPACE, *arguments],
+            [SCRIPTS / "inside.sh", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -130,6 +152,13 @@ class Machine:
         """Waits until they have ended."""
         self.kubectl("wait", "--for=delete", *(f"pod/{pod}" for pod in pods), f"--timeout={DEADLINE_S}s")
 
+    def remove(self, *nodes: str) -> None:
+        """What `copy` made, with its pods."""
+        pods = [pod for node in nodes for pod in self.pods(f"app={node}")]
+        self.kubectl("delete", "deployment,routernode", *nodes, "--ignore-not-found", "--wait=false")
+        if pods:
+            self.gone(pods)
+
     def programmed(self, node: str) -> None:
         """Waits until each router of the node runs the newest configuration."""
         self.kubectl("wait", "routernode", node, "--for=condition=Programmed", f"--timeout={DEADLINE_S}s")
@@ -144,6 +173,10 @@ class Machine:
         """Chats, all at once, from a pod that knows the name of the master's Service. Their answers, as `client.py` says."""
         said = self.kubectl("exec", *self.client("ask", json.dumps(bodies)))
         return [json.loads(line) for line in said.splitlines()]
+
+    def asking(self, *bodies: dict[str, Any]) -> "Asking":
+        """The same, and does not wait for the answers."""
+        return Asking(self.start("exec", *self.client("ask", json.dumps(bodies))))
 
     def until_served(self, model: str) -> dict[str, Any]:
         """The first good answer of a model whose server starts."""
@@ -160,6 +193,18 @@ class Machine:
 
     def load(self, model: str, stream_tokens: int) -> "Load":
         return Load(self.start("exec", "-i", *self.client("load", model, str(stream_tokens))))
+
+
+class Asking:
+    """Chats that are under way."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def answers(self) -> list[dict[str, Any]]:
+        """All of them."""
+        said, _ = self._process.communicate(timeout=3 * DEADLINE_S)
+        return [json.loads(line) for line in said.splitlines()]
 
 
 class Load:

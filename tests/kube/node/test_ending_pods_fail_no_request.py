@@ -12,22 +12,12 @@ STREAM_TOKENS = 750
 @pytest.fixture(scope="module")
 def fleet(shop):
     """Two pods of one node with four slots each, made from gpu-b and its Deployment."""
-    spec = shop.get("routernode", "gpu-b")["spec"]
-    spec["models"] = [{"id": "fleet", "backend": "sim", "contextWindow": 8192, "parallel": 4}]
-    deployment = shop.get("deployment", "gpu-b")["spec"]
-    template = deployment["template"]
-    template["metadata"] = {"labels": {"app": "fleet", "turnout.dev/node": "fleet"}}
-    arguments = template["spec"]["containers"][0]["args"]
-    arguments[arguments.index("--model=cc11")] = "--model=fleet"
-    arguments.append("--concurrency=4")
-    replicas = {"replicas": 2, "selector": {"matchLabels": {"app": "fleet"}}, "template": template}
-    shop.apply(
-        {"apiVersion": "turnout.dev/v1alpha1", "kind": "RouterNode", "metadata": {"name": "fleet"}, "spec": spec},
-        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "fleet"}, "spec": replicas},
-    )
+    model = {"id": "fleet", "parallel": 4}
+    shop.apply(*shop.copy("gpu-b", "fleet", model, replicas=2, flags={"--concurrency": "4"}))
     shop.rolled_out("fleet")
     shop.until_served("fleet")
-    return shop
+    yield shop
+    shop.remove("fleet")
 
 
 def test_a_rolling_update_does_not(fleet, ended_quietly):
