@@ -54,7 +54,7 @@ CLIENT = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ours = [item for item in items if HERE in item.path.parents]
     for item in ours:
-        item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+        item.add_marker(pytest.mark.timeout(TIMEOUT_S), append=False)  # before that of tests/kube: the first one counts
     places = [number for number, item in enumerate(items) if HERE in item.path.parents]
     for number, item in zip(places, sorted(ours, key=lambda item: item.path.name == LAST), strict=True):
         items[number] = item
