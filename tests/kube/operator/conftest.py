@@ -85,6 +85,10 @@ class Objects:
 
         return until(settled, f"{kind} {name} was not judged")
 
+    def becomes_accepted(self, kind: str, name: str) -> None:
+        """Wait for it: a round that began in the middle of `kubectl apply` may see an object before what it names."""
+        until(lambda: self.accepted(kind, name)["status"] == "True", f"{kind} {name} is not accepted")
+
     def bind(self, pod: str, machine: str) -> None:
         """As the scheduler would: a pod that no machine has is in no Endpoints."""
         target = {"apiVersion": "v1", "kind": "Node", "name": machine}

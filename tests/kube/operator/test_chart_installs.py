@@ -31,7 +31,7 @@ def test_the_rights_of_the_chart_suffice_for_the_operator(objects, release, mani
 
     operator = start(kubeconfig=release.account(objects.namespace, tmp_path))
 
-    assert objects.accepted("routinglink", "a-to-b")["status"] == "True"
+    objects.becomes_accepted("routinglink", "a-to-b")
     objects.apply(*manifests.in_cluster())
     objects.condition("gpu-a", "Programmed", "NoPods")
     objects.condition("master", "Ready", "PodsNotReady")

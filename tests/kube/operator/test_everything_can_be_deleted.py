@@ -70,6 +70,6 @@ def test_a_master_that_somebody_elses_finalizer_holds_makes_room_for_another(obj
     other["metadata"]["name"] = "other"
     objects.apply(other)
 
-    assert objects.accepted("routernode", "other")["status"] == "True"
+    objects.becomes_accepted("routernode", "other")
     objects.cluster.kubectl(*hold, '{"metadata":{"finalizers":null}}')
     until(lambda: not objects.get("routernode", "master"), "it did not go")

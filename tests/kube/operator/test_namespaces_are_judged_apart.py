@@ -50,8 +50,8 @@ def test_the_same_names_mean_other_objects(objects, other, manifests, until):
     objects.apply(token, master, gpu_a, gpu_b, manifests.ruled("policy"), jumps)
     other.apply(token, master, gpu_a, manifests.ruled("policy"), plain)
     for each in (objects, other):
-        assert each.accepted("routernode", "master")["status"] == "True"
-        assert each.accepted("frontendmodel", "front")["status"] == "True"
+        each.becomes_accepted("routernode", "master")
+        each.becomes_accepted("frontendmodel", "front")
 
     assert "(JumpLoop)" in verdict(objects, back)
     assert verdict(other, back) == ""
@@ -77,7 +77,7 @@ def test_its_rights_suffice(everywhere, objects, other, manifests, until):
         each.apply(manifests.pool("early", "nobody"))
 
     for each in (objects, other):
-        assert each.accepted("routinglink", "a-to-b")["status"] == "True"
+        each.becomes_accepted("routinglink", "a-to-b")
         until(lambda each=each: each.get("rolebinding", "turnout-router-master"), "no right for people's changes")
         until(lambda each=each: each.get("persistentvolumeclaim", "turnout-router-master"), "no store")
         until(lambda each=each: each.get("deployment", "turnout-router-master"), "no router")

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 def test_namespaces_are_served_as_they_come(objects, start, manifests):
     objects.apply(manifests.token, manifests.master())
     start("--all-namespaces", "--lease-namespace", objects.namespace)
-    assert objects.accepted("routernode", "master")["status"] == "True"
+    objects.becomes_accepted("routernode", "master")
 
     with another_namespace(objects) as later:
         later.apply(manifests.token, manifests.master())
-        assert later.accepted("routernode", "master")["status"] == "True"
+        later.becomes_accepted("routernode", "master")
         assert later.config("master")["cluster"]["node"] == "master"
 
 
@@ -30,7 +30,7 @@ def test_an_operator_is_done_with_a_namespace_that_is_emptied_or_gone(objects, s
         )
 
         later.apply(manifests.master())
-        assert later.accepted("routernode", "master")["status"] == "True"
+        later.becomes_accepted("routernode", "master")
     until(
         lambda: later.namespace not in operator.health()["namespaces"],
         "a namespace that is gone has its rounds for ever",
@@ -47,7 +47,7 @@ def test_the_rights_of_a_cluster_wide_release_suffice(objects, start, manifests,
     # in a pod it would be that of the pod
     operator = start("--all-namespaces", "--lease-namespace", objects.namespace, kubeconfig=account)
 
-    assert objects.accepted("routinglink", "a-to-b")["status"] == "True"
+    objects.becomes_accepted("routinglink", "a-to-b")
     assert operator.more_rounds(1)["trouble"] == ""
     release.uninstall(objects.namespace)
 

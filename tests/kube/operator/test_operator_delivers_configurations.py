@@ -19,7 +19,7 @@ def test_each_router_gets_its_configuration_and_each_object_its_verdict(objects,
     assert [model.id for model in configs["gpu-a"].models.local] == ["gpu-a-ff"]
     assert configs["gpu-b"].cluster.master_url == manifests.urls["master"]
     assert [link.name for link in configs["gpu-a"].links] == ["a-to-b"]
-    assert objects.accepted("routernode", "gpu-a")["status"] == "True"
+    objects.becomes_accepted("routernode", "gpu-a")
     assert objects.get("routernode", "gpu-a")["status"]["configGeneration"] == configs["gpu-a"].generation
     assert operator.stop() == 0
 

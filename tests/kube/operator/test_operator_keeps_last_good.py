@@ -52,7 +52,7 @@ def test_an_edit_that_is_accepted_raises_the_generation_of_those_it_changes(obje
 
     objects.apply(manifests.slave("gpu-a", context=2048))
 
-    assert objects.accepted("routernode", "gpu-a")["status"] == "True"
+    objects.becomes_accepted("routernode", "gpu-a")
     after = {name: objects.config(name) for name in ("gpu-a", "gpu-b")}
     assert after["gpu-a"]["generation"] > before["gpu-a"]["generation"]
     assert after["gpu-a"]["models"]["local"][0]["context_window"] == 2048

@@ -29,4 +29,4 @@ def test_an_operator_that_starts_first_waits_for_its_first_objects(objects, star
 
     objects.apply(*manifests.all())
 
-    assert objects.accepted("routinglink", "a-to-b")["status"] == "True"
+    objects.becomes_accepted("routinglink", "a-to-b")

@@ -7,7 +7,7 @@ def test_nothing_is_refused_and_what_it_does_not_do_is_said_once(objects, releas
 
     operator = start("--admin-role=turnout-admin", kubeconfig=release.account(objects.namespace, tmp_path))
 
-    assert objects.accepted("routinglink", "a-to-b")["status"] == "True"
+    objects.becomes_accepted("routinglink", "a-to-b")
     objects.condition("master", "Ready", "PodsNotReady")
     operator.more_rounds(2)
     said = operator.log()

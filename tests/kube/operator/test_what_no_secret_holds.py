@@ -146,7 +146,7 @@ def test_a_memory_that_cannot_be_read_is_said_and_changes_nothing_until_it_can(
     remember(objects, state)
     objects.apply(manifests.slave("gpu-a", context=1024))  # a change ends the pause after a failure
 
-    assert objects.accepted("routernode", "gpu-a")["status"] == "True"
+    objects.becomes_accepted("routernode", "gpu-a")
     until(lambda: objects.config("gpu-a")["generation"] > before["generation"], "nothing was delivered")
 
 

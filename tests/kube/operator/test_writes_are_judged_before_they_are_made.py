@@ -19,7 +19,7 @@ def test_the_webhook_refuses_what_the_operator_would_not_accept(objects, webhook
     operator = webhook.start()
     webhook.is_asked()
     objects.apply(*manifests.good())
-    assert objects.accepted("routetest", "stays")["status"] == "True"
+    objects.becomes_accepted("routetest", "stays")
     cases = manifests.bad_writes()
     assert tuple(cases) == CASES
 
@@ -98,7 +98,7 @@ def test_of_two_jumps_that_race_into_a_loop_the_second_is_refused(objects, webho
 def test_two_that_race_past_the_webhook_are_not_both_accepted(objects, start, manifests):
     objects.apply(*manifests.all(), manifests.ruled("a"), manifests.ruled("b"))
     operator = start(resync=start.NEVER)
-    assert objects.accepted("frontendmodel", "b")["status"] == "True"
+    objects.becomes_accepted("frontendmodel", "b")
 
     ended = race(objects, manifests)
     assert [done.returncode for done in ended] == [0, 0]

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timeout(300)
 
 def test_both_judge_the_same(pair, objects, manifests, until):
     objects.apply(*manifests.good())
-    assert objects.accepted("routetest", "stays")["status"] == "True"
+    objects.becomes_accepted("routetest", "stays")
     bad = {case: manifest for case, (manifest, _, _) in manifests.bad_writes().items()}
     late = manifests.link("late", "gpu-a", "nobody")
 

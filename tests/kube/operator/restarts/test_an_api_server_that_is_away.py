@@ -97,7 +97,7 @@ def test_a_busy_api_server_is_asked_again_when_it_says(objects, behind, between,
 
     operator = behind(*QUICK)
 
-    assert objects.accepted("routinglink", "a-to-b")["status"] == "True"
+    objects.becomes_accepted("routinglink", "a-to-b")
     assert next(refused, None) is None
     assert "Traceback" not in operator.log()
 
@@ -111,7 +111,7 @@ def test_a_start_over_200_objects_loses_none_to_a_busy_api_server(objects, behin
 
     operator = behind(*QUICK)
 
-    assert objects.accepted("frontendmodel", names[-1])["status"] == "True"
+    objects.becomes_accepted("frontendmodel", names[-1])
     assert next(turns, None) is None
     assert {frontend["name"] for frontend in objects.config("master")["frontends"]} >= set(names)
     assert "Traceback" not in operator.log()
@@ -140,5 +140,5 @@ def test_kinds_that_come_later_are_waited_for(objects, behind, between, manifest
 
     between.refuse = lambda _asked: 0
 
-    assert objects.accepted("routinglink", "a-to-b")["status"] == "True"
+    objects.becomes_accepted("routinglink", "a-to-b")
     assert operator.log().count("waits for the CustomResourceDefinitions") == 1
