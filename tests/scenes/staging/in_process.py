@@ -30,7 +30,7 @@ class _Wired(plan.LocalPlacement):
 class InProcessStage(RealStage):
     """Router objects, real sockets."""
 
-    beat_s = 0.05
+    beat_s = 0.08
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(folder)

@@ -38,7 +38,7 @@ MOST_ROWS = 10_000
 class RealStage(Stage):
     """Routers that speak over sockets."""
 
-    deadline_s = 30.0
+    deadline_s = 60.0
 
     def __init__(self, folder: Path) -> None:
         super().__init__()

@@ -20,8 +20,8 @@ START_S = 40.0
 class UpStage(RealStage):
     """A subprocess that runs a router process for each node."""
 
-    beat_s = 0.06
-    deadline_s = 50.0
+    beat_s = 0.08
+    deadline_s = 90.0
 
     async def _raise(self, text: str) -> None:
         self._manifest = self.folder / "scene.yaml"
