@@ -12,7 +12,7 @@ from turnout_operator import conditions, linkstatus, nodestatus, servingstatus
 from turnout_operator.conditions import PROGRAMMED, Fact, Unchanged, Why
 from turnout_operator.damping import is_declared
 from turnout_operator.events import events
-from turnout_operator.former import applied_types, readable, said_by, unreadable
+from turnout_operator.former import applied_types, readable, unreadable
 from turnout_operator.picture import Picture, some
 from turnout_operator.prices import Prices
 from turnout_operator.silence import silence_of
@@ -47,8 +47,7 @@ def statuses(
     silence = silence_of(picture, manifests, now)
     for manifest, verdict in zip(manifests, picture.resolution.verdicts, strict=True):
         own = conditions.OWN | applied_types(manifest)
-        wrong = unreadable(verdict.kind, manifest.get("status"))
-        current = readable(manifest.get("status"), wrong)
+        wrong, current = _before(manifest)
         facts = _facts(verdict, picture)
         if silence is not None and verdict.kind != "RouterNode":
             facts = silence.fill(facts, current)
@@ -74,9 +73,9 @@ def of_dying(manifests: Iterable[Manifest], now: datetime) -> Iterator[StatusWri
         held = some(map(str, manifest["metadata"].get("finalizers") or []))
         why = f"it is deleted, and routers are given nothing of it; it is held by {held}"
         own = conditions.OWN | applied_types(manifest)
-        wrong = unreadable(manifest["kind"], manifest.get("status"))
+        wrong, current = _before(manifest)
         status = conditions.new_status(
-            readable(manifest.get("status"), wrong),
+            current,
             (conditions.ready(Why.BEING_DELETED, why),),
             generation=manifest["metadata"]["generation"],
             now=now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -93,7 +92,7 @@ def of_unremembered(manifests: Iterable[Manifest], trouble: str, now: datetime) 
     """Of RouterNodes, and of what was changed since it was judged: `trouble` keeps it from being judged. All else they say stays."""
     fact = conditions.not_remembered(trouble)
     for manifest in manifests:
-        current, metadata = said_by(manifest), manifest["metadata"]
+        (wrong, current), metadata = _before(manifest), manifest["metadata"]
         observed = int(current.get("observedGeneration", 0))
         if manifest["kind"] != "RouterNode" and observed == metadata["generation"]:
             continue
@@ -108,8 +107,14 @@ def of_unremembered(manifests: Iterable[Manifest], trouble: str, now: datetime) 
         if status is not None:
             about = _about(manifest)
             said = tuple(events(about, current, status, now))
-            wrong = unreadable(manifest["kind"], manifest.get("status"))
             yield StatusWrite(Key(manifest["kind"], metadata["name"]), about | {"status": status}, said, before=wrong)
+
+
+def _before(manifest: Manifest) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """What has to go out of its status before anything is applied, and what can be gone on with."""
+    there = manifest.get("status")
+    wrong = unreadable(manifest["kind"], there)
+    return wrong, readable(there, wrong)
 
 
 def _facts(verdict: Verdict, picture: Picture) -> Iterable[Fact | Unchanged]:
